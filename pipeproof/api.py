@@ -1,0 +1,290 @@
+"""The one use case: judge a schedule under each transport, and have the verdict replayed."""
+
+import dataclasses
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Literal
+
+import numpy as np
+
+from pipeproof.engines import graph
+from pipeproof.errors import LimitError, Problem
+from pipeproof.ir.actions import Kind
+from pipeproof.ir.as_run import AsRun
+from pipeproof.ir.canonical import canonical
+from pipeproof.ir.reading import ReadOptions
+from pipeproof.ir.schedule import Schedule
+from pipeproof.ir.source import Document
+from pipeproof.ir.transport import NAMED, Completion, Transport, named
+from pipeproof.lowering.lower import lower
+from pipeproof.lowering.waits import write_in
+from pipeproof.semantics.assumptions import assumed
+from pipeproof.semantics.logic import HAPPENS_BEFORE, Rule
+from pipeproof.semantics.model import Model
+from pipeproof.semantics.rules import all_rules
+from pipeproof.semantics.steps import ends_sharded_as_it_starts, left_open, uneven
+from pipeproof.semantics.unjudged import unjudged
+from pipeproof.verdict import replay
+from pipeproof.verdict.decision import Decision
+from pipeproof.verdict.telling import violations
+from pipeproof.verdict.verdict import (
+    FileVerdict,
+    Outcome,
+    TransportVerdict,
+    Undecided,
+    Warned,
+    worst,
+)
+
+__all__ = ["Asked", "as_run", "judge", "judge_text", "rules"]
+
+_DEMANDED = 4_000_000  # stages times microbatches that are looked through one by one
+_ENGINES: dict[str, ModuleType] = {graph.NAME: graph}
+_CROSS_RANK = (
+    *("PP105", "PP201", "PP202", "PP204", "PP301", "PP303", "PP401", "PP403", "PP405", "PP406"),
+    *("PP504", "PP704", "PP705"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of a schedule; empty fields leave it to the schedule.
+
+    `select` and `ignore` are rule codes or prefixes of them.
+    """
+
+    transports: tuple[str, ...] = ()
+    profile: str | None = None
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    engine: str = graph.NAME
+
+
+def rules() -> tuple[Rule, ...]:
+    """Return every rule in order of its code."""
+    return all_rules()
+
+
+def judge(document: Document, asked: Asked | None = None) -> FileVerdict:
+    """Judge a schedule for every interleaving under each transport asked for.
+
+    Raises:
+        LimitError: the schedule asks for more operations than are looked through.
+        ReplayMismatchError: a counterexample did not replay; believe nothing then.
+    """
+    judging = _Judging(document, asked or Asked())
+    return judging.verdict()
+
+
+def as_run(document: Document, asked: Asked | None = None) -> str:
+    """Return what is judged in canonical JSON: messages resolved, and every wait by transport."""
+    judging = _Judging(document, asked or Asked())
+    run = lower(judging.schedule)
+    resolved = dataclasses.replace(
+        judging.schedule, operations=run.operations, placement=run.placement
+    )
+    awaited = {}
+    for transport in judging.transports:
+        waits = write_in(run, transport.wait)
+        pairs = sorted(zip(waits.rows.tolist(), waits.moments.tolist(), strict=True))
+        awaited[transport.wait.value] = [[row, moment] for row, moment in pairs]
+    return canonical(resolved, waits=awaited)
+
+
+def judge_text(text: str, name: str, asked: Asked | None = None) -> FileVerdict:
+    """Judge the schedule of a spec file given as text.
+
+    Raises:
+        InputError: the text is no spec.
+    """
+    from pipeproof.frontends import spec  # noqa: PLC0415  yaml is loaded only where it is read
+
+    documents = spec.read(text, name, ReadOptions())
+    return judge(documents[0], asked)
+
+
+class _Judging:
+    """One schedule on its way to a verdict."""
+
+    def __init__(self, document: Document, asked: Asked) -> None:
+        self.document = document
+        self.asked = asked
+        schedule = document.schedule
+        if asked.profile is not None and asked.profile != schedule.profile:
+            schedule = dataclasses.replace(schedule, profile=asked.profile)
+        self.schedule: Schedule = schedule
+        self.transports = self._transports()
+        select = asked.select or document.select
+        ignore = (*asked.ignore, *document.ignore)
+        self.select = tuple(select)
+        self.ignore = ignore
+        self.rules = tuple(rule for rule in all_rules() if self._wanted(rule.code))
+        self._runs: dict[int, AsRun] = {}
+        self._buffered: bool | None = None
+
+    def _wanted(self, code: str) -> bool:
+        chosen = not self.select or any(code.startswith(each) for each in self.select)
+        return chosen and not any(code.startswith(each) for each in self.ignore)
+
+    def _transports(self) -> tuple[Transport, ...]:
+        if not self.asked.transports:
+            return self.schedule.transports
+        chosen: dict[str, Transport] = {}
+        for name in self.asked.transports:
+            own = {each.name: each for each in self.schedule.transports}
+            for each in (own[name],) if name in own else named(name):
+                chosen.setdefault(each.name, each)
+        return tuple(chosen.values())
+
+    def verdict(self) -> FileVerdict:
+        self._check_size()
+        schedule = self.schedule
+        found = tuple(self._under(transport) for transport in self.transports)
+        return FileVerdict(
+            path=self.document.name,
+            outcome=worst(tuple(each.outcome for each in found)),
+            stages=schedule.stages,
+            ranks=schedule.ranks,
+            microbatches=schedule.microbatches,
+            operations=len(schedule.operations),
+            lowering=schedule.lowering,
+            profile=schedule.profile,
+            fragment=schedule.fragment,
+            transports=found,
+            undescribed=_undescribed(schedule),
+            notes=tuple(str(note) for note in self.document.notes),
+            forward_only=schedule.forward_only,
+        )
+
+    def _check_size(self) -> None:
+        schedule = self.schedule
+        asked = schedule.stages * max(1, 0 if schedule.fragment else schedule.microbatches)
+        asked *= max(schedule.steps or 2, 1)
+        if asked > _DEMANDED:
+            found = f"{schedule.stages} stages × {schedule.microbatches} microbatches"
+            expected = f"at most {_DEMANDED} operations of a kind are looked through"
+            raise LimitError([Problem(self.document.name, 1, 1, found, expected)])
+
+    def _run(self, copies: int) -> AsRun:
+        if copies not in self._runs:
+            self._runs[copies] = lower(self.schedule, repeated=copies)
+        return self._runs[copies]
+
+    def _model(self, transport: Transport, copies: int = 1) -> Model:
+        run = self._run(copies)
+        return Model(run, transport, write_in(run, transport.wait))
+
+    def _under(self, transport: Transport) -> TransportVerdict:
+        model = self._model(transport)
+        one_decides = _one_step_decides(model)
+        if self.schedule.steps is None and not one_decides:
+            model = self._model(transport, copies=2)
+        decision = self._decide(model)
+        for broken in decision.broken:
+            if len(broken.trace) or broken is decision.broken[0]:
+                replay.check(model, broken)
+        unknown = self._unknown(model, decision)
+        told = violations(model, decision)
+        outcome = Outcome.PROVED
+        if told or unknown:
+            outcome = Outcome.REFUTED if told else Outcome.UNKNOWN
+        return TransportVerdict(
+            name=transport.name,
+            outcome=outcome,
+            engine=decision.engine,
+            events=model.events,
+            steps=self._steps(model, one_decides=one_decides),
+            assumes=_assumes(model),
+            instances=decision.instances,
+            unknown=unknown,
+            warnings=self._warnings(transport, decision),
+            violations=told,
+        )
+
+    def _decide(self, model: Model) -> Decision:
+        judged = tuple(rule for rule in self.rules if not rule.warns)
+        if "PP" in unjudged(model.frame):
+            judged = ()
+        engine = _ENGINES[self.asked.engine]
+        decision: Decision = engine.decide(model, judged)
+        return decision
+
+    def _steps(self, model: Model, *, one_decides: bool) -> int | Literal["any"]:
+        steps = self.schedule.steps
+        if steps is None or (steps == 1 and one_decides and uneven(model.frame) is None):
+            return "any"
+        return steps
+
+    def _unknown(self, model: Model, decision: Decision) -> tuple[Undecided, ...]:
+        found = dict(unjudged(model.frame))
+        everything = found.pop("PP", None)
+        if everything is not None:
+            return tuple(Undecided(rule.code, everything) for rule in self.rules if not rule.warns)
+        if self.schedule.lowering == "written-order" and self.schedule.ranks > 1:
+            why = "it depends on how the order is lowered, which this version does not do"
+            found = dict.fromkeys(_CROSS_RANK, why) | found
+        uneven_steps = uneven(model.frame) if self.schedule.steps is None else None
+        if uneven_steps is not None:
+            found.setdefault("PP301", f"any number of steps: {uneven_steps}")
+        if not decision.complete and not decision.broken and self._wanted("PP301"):
+            found.setdefault("PP301", "not everything happens, and no selected rule says why")
+        return tuple(Undecided(c, why) for c, why in sorted(found.items()) if self._wanted(c))
+
+    def _warnings(self, transport: Transport, decision: Decision) -> tuple[Warned, ...]:
+        stuck = any(each.rule.code == "PP301" for each in decision.broken)
+        if not stuck or transport.completion is not Completion.RENDEZVOUS:
+            return ()
+        warning = next((rule for rule in self.rules if rule.warns), None)
+        if warning is None or not self._legal_when_buffered():
+            return ()
+        return (Warned(warning.code, warning.message.format(stuck=transport.name)),)
+
+    def _legal_when_buffered(self) -> bool:
+        """Whether the schedule is legal under every blocking buffered transport."""
+        if self._buffered is None:
+            models = (self._model(NAMED[name]) for name in ("buffered", "buffered-1"))
+            decisions = (self._decide(model) for model in models)
+            self._buffered = all(d.complete and not d.broken for d in decisions)
+        return self._buffered
+
+
+def _one_step_decides(model: Model) -> bool:
+    frame = model.frame
+    if not ends_sharded_as_it_starts(frame):
+        return False
+    moments, ends = left_open(frame)
+    if np.any(moments < 0):
+        return False
+    if not len(moments):
+        return True
+    ancestors = graph.Ancestors(model.graph(HAPPENS_BEFORE))
+    return all(
+        bool(np.all(np.isin(moments[ends == end], ancestors.of(np.asarray([end])))))
+        for end in np.unique(ends).tolist()
+    )
+
+
+def _assumes(model: Model) -> tuple[str, ...]:
+    frame = model.frame
+    collectives = bool(np.any(frame.ops.is_kind(Kind.COLL, Kind.TIE)))
+    messages = len(frame.pairing) > 0
+    return assumed(frame.transport, messages=messages, collectives=collectives)
+
+
+def _undescribed(schedule: Schedule) -> tuple[str, ...]:
+    """Name what the schedule does not describe, so that nothing of it was judged."""
+    ops = schedule.operations
+    said = {name for attributes in ops.attributes.values() for name in attributes}
+    storage = {"buf", "in", "out", "gin", "gout", "keep"} & said or "storage" in schedule.described
+    missing = [] if storage else ["storage"]
+    if not np.any(ops.is_kind(Kind.STEP)) and "weights" not in schedule.described:
+        missing.append("weight versions")
+    if not np.any(ops.is_kind(Kind.REDUCE)):
+        missing.append("reductions")
+    if not np.any(ops.is_kind(Kind.UNSHARD, Kind.RESHARD)):
+        missing.append("sharding")
+    if not {"shape", "dtype", "layout"} & said:
+        missing.append("shapes")
+    if "sizes" not in schedule.described and "bounds" not in schedule.described:
+        missing.append("memory")
+    return tuple(missing)

@@ -1,0 +1,84 @@
+"""Files in, reports out: a file that fails does not stop the others."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeproof.cli._exits import Exit, explained
+from pipeproof.cli._inputs import Input, Loaded, load
+from pipeproof.cli._output import complain
+from pipeproof.errors import InputError, UsageError
+from pipeproof.ir.reading import ReadOptions
+from pipeproof.ir.source import Document
+from pipeproof.verdict.result import Failure, FileReport, quoted
+
+if TYPE_CHECKING:
+    from pipeproof.api import Asked
+
+__all__ = ["Judge", "reported"]
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """How files are read, and what is asked about each schedule in them."""
+
+    options: ReadOptions
+    asked: "Asked"
+
+    def reports(self, source: Input) -> Iterator[FileReport]:
+        """Yield a report for each schedule in `source`; what is wrong with it is told on stderr."""
+        loaded = self._load(source)
+        if isinstance(loaded, FileReport):
+            yield loaded
+        elif loaded is not None:
+            for document in loaded.documents:
+                yield self._judge(document, loaded.text)
+
+    def _load(self, source: Input) -> Loaded | FileReport | None:
+        try:
+            return load(source, self.options)
+        except Exception as error:  # sorted below, and never silent
+            return reported(source.name, error)
+
+    def _judge(self, document: Document, text: str) -> FileReport:
+        from pipeproof.api import judge  # noqa: PLC0415  what judges is imported when needed
+
+        try:
+            verdict = judge(document, self.asked)
+            file, text = _written(document, text)
+            quotes = quoted(verdict, document.places, text, file)
+        except Exception as error:  # sorted below, and never silent
+            return reported(document.name, error)
+        return FileReport(document.name, verdict, quotes=quotes)
+
+
+def _written(document: Document, text: str) -> tuple[str | None, str]:
+    """Return the file in which the programs stand, if it is an imported one, and its text."""
+    path = document.origin.get("path")
+    if not isinstance(path, str):
+        return None, text
+    return path, Path(path).read_text(encoding="utf-8", errors="replace")
+
+
+def reported(path: str, error: Exception) -> FileReport:
+    """Return what becomes of a file on which `error` was raised, and say so on stderr.
+
+    Raises:
+        UsageError: it is no file that is wrong, but an option.
+    """
+    if isinstance(error, UsageError):
+        raise error
+    if isinstance(error, InputError):
+        complain(str(error))
+        return FileReport(path, problems=error.problems)
+    said, code = explained(error)
+    complain(f"{path}: {said}")
+    match code:
+        case Exit.UNKNOWN:
+            return FileReport(path, unsupported=said)
+        case Exit.DISTRUST:
+            return FileReport(path, failure=Failure(said, 4))
+        case _:
+            short = f"internal error: {type(error).__name__}: {error}".rstrip(": ")
+            return FileReport(path, failure=Failure(short, 101))

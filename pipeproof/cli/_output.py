@@ -1,0 +1,78 @@
+"""Where text goes: results to stdout or a file, everything else to stderr."""
+
+import io
+import os
+import sys
+from pathlib import Path
+from typing import TextIO
+
+import click
+
+__all__ = ["COLOURS", "complain", "emit", "printable_lines", "quiet_pipe", "wants_colour"]
+
+COLOURS = ("auto", "always", "never")
+
+
+def emit(text: str, path: str | None = None) -> None:
+    """Write a result to stdout, or to the file at `path`; a closed pipe is nobody's fault.
+
+    Raises:
+        click.FileError: the file cannot be written.
+    """
+    if path is None:
+        _write(sys.stdout, text)
+        return
+    try:
+        Path(path).write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "no such path can be"
+        raise click.FileError(printable_lines(path), why) from error
+
+
+def complain(text: str) -> None:
+    """Write to stderr, without the control characters that a file may have brought in."""
+    _write(sys.stderr, printable_lines(text) + "\n")
+
+
+def printable_lines(text: str) -> str:
+    """Return `text` with everything unprintable but line breaks replaced."""
+    return "\n".join(
+        line if line.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in line)
+        for line in text.split("\n")
+    )
+
+
+def _write(stream: TextIO, text: str) -> None:
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
+    try:
+        print(text, end="", file=stream, flush=True)
+    except BrokenPipeError:
+        quiet_pipe()
+
+
+def quiet_pipe() -> None:
+    """Flush both streams; one whose reader is gone is led to nowhere, so that exit is quiet."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
+        except ValueError:  # closed by whoever embeds the command
+            continue
+
+
+def wants_colour(choice: str, path: str | None) -> bool:
+    """Return whether results are coloured: `choice` is auto, always or never.
+
+    With auto: where stdout is a terminal that is not dumb or FORCE_COLOR is set, unless NO_COLOR
+    is set or the result goes to a file.
+    """
+    if choice != "auto":
+        return choice == "always"
+    environ = os.environ
+    if path is not None or environ.get("NO_COLOR") or environ.get("TERM") == "dumb":
+        return False
+    return bool(environ.get("FORCE_COLOR")) or sys.stdout.isatty()

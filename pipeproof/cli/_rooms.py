@@ -1,0 +1,22 @@
+"""Members of a room by their file names, without importing them."""
+
+import pkgutil
+from types import ModuleType
+
+import click
+
+__all__ = ["Member", "names"]
+
+
+def names(room: ModuleType) -> list[str]:
+    """Return the members of `room` in order, without `engines.engine`, which says what one is."""
+    own = room.__name__.rpartition(".")[2].removesuffix("s")
+    found = sorted(member.name for member in pkgutil.iter_modules(room.__path__))
+    return [name for name in found if not name.startswith("_") and name != own]
+
+
+class Member(click.Choice[str]):
+    """An option whose values are the members of a room."""
+
+    def __init__(self, room: ModuleType) -> None:
+        super().__init__(names(room))

@@ -1,0 +1,123 @@
+"""`pipeproof check`: judges schedules and says which are legal."""
+
+import importlib
+from typing import Unpack
+
+import click
+
+from pipeproof import __version__, engines, reports
+from pipeproof.cli._exits import Exit, TerminatedError, worst
+from pipeproof.cli._inputs import expand
+from pipeproof.cli._judge import Judge
+from pipeproof.cli._options import Asking, asked, asking_options, read_options, reading_options
+from pipeproof.cli._output import COLOURS, complain, emit, wants_colour
+from pipeproof.cli._progress import counted
+from pipeproof.cli._rooms import Member
+from pipeproof.verdict.result import FileReport, Result
+
+__all__ = ["command", "exit_code"]
+
+_FAILING = ("refuted", "unknown", "warning", "zero")
+
+
+class _Values(Asking):
+    paths: tuple[str, ...]
+    engine: str
+    format_: str
+    output: str | None
+    color: str
+    fail_on: tuple[str, ...]
+    exit_zero: bool
+
+
+@click.command(name="check", short_help="Judge schedules: legal or not, and why.")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--engine", type=Member(engines), default="graph", show_default=True)
+@asking_options
+@reading_options
+@click.option("--format", "format_", type=Member(reports), default="text", show_default=True)
+@click.option("-o", "output", metavar="FILE", help="Write the result there, not to stdout.")
+@click.option("--color", type=click.Choice(COLOURS), default="auto", show_default=True)
+@click.option(
+    "--fail-on",
+    type=click.Choice(_FAILING),
+    multiple=True,
+    help="Fail on more: a warning exits 1, a selected rule that applied to nothing exits 3. "
+    "What is refuted or unknown fails always.",
+)
+@click.option("--exit-zero", is_flag=True, help="Exit 0 instead of 1; nothing else changes.")
+def command(**values: Unpack[_Values]) -> int:
+    """Judge every schedule at PATH...
+
+    A path is a spec file, a torch CSV, a case in a file (FILE#3), a folder, a pattern, or - for
+    standard input.
+    """
+    judge = Judge(read_options(values), asked(values))
+    found: list[FileReport] = []
+    stopped: Exit | None = None
+    try:
+        for source in counted(list(expand(values["paths"]))):
+            found.extend(judge.reports(source))
+    except KeyboardInterrupt:
+        stopped = Exit.INTERRUPTED
+    except TerminatedError:
+        stopped = Exit.TERMINATED
+    result = Result(__version__, tuple(found))
+    _tell(result, values)
+    if stopped is not None:
+        complain(f"stopped after {len(found)} schedules")
+        return stopped
+    return exit_code(result, values["fail_on"], exit_zero=values["exit_zero"])
+
+
+def _tell(result: Result, values: _Values) -> None:
+    report = importlib.import_module(f"{reports.__name__}.{values['format_']}")
+    output = values["output"]
+    coloured = hasattr(report, "render_in_colour") and wants_colour(values["color"], output)
+    emit((report.render_in_colour if coloured else report.render)(result), output)
+
+
+def exit_code(result: Result, fail_on: tuple[str, ...] = (), *, exit_zero: bool = False) -> Exit:
+    """Return how the command ends; `fail_on` may hold `warning` and `zero`."""
+    codes = {_code(report, fail_on) for report in result.files}
+    if exit_zero:
+        codes = {Exit.PROVED if code is Exit.REFUTED else code for code in codes}
+    code = worst(codes)
+    return Exit.NOTHING if code is Exit.PROVED and _nothing(result) else code
+
+
+def _code(report: FileReport, fail_on: tuple[str, ...]) -> Exit:
+    if report.failure is not None:
+        return Exit(report.failure.exit_code)
+    if report.problems:
+        return Exit.INPUT
+    if report.word == "refuted" or ("warning" in fail_on and _warns(report)):
+        return Exit.REFUTED
+    if report.word == "unknown" or ("zero" in fail_on and _applied_to_nothing(report)):
+        return Exit.UNKNOWN
+    return Exit.PROVED
+
+
+def _warns(report: FileReport) -> bool:
+    transports = report.verdict.transports if report.verdict is not None else ()
+    return any(transport.warnings for transport in transports)
+
+
+def _instances(report: FileReport) -> dict[str, int]:
+    """Return what each selected rule applied to, over all transports."""
+    counts: dict[str, int] = {}
+    for transport in report.verdict.transports if report.verdict is not None else ():
+        for code, n in transport.instances.items():
+            counts[code] = counts.get(code, 0) + n
+    return counts
+
+
+def _applied_to_nothing(report: FileReport) -> bool:
+    return 0 in _instances(report).values()
+
+
+def _nothing(result: Result) -> bool:
+    """Whether nothing was judged; a refuted or unknown file is something."""
+    return not any(
+        report.word != "proved" or any(_instances(report).values()) for report in result.files
+    )

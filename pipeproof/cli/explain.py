@@ -1,0 +1,58 @@
+"""`pipeproof explain`: what a rule asks for, and why."""
+
+import json
+from inspect import cleandoc
+from typing import TYPE_CHECKING
+
+import click
+
+from pipeproof.cli._output import emit
+from pipeproof.errors import did_you_mean, printable
+
+if TYPE_CHECKING:
+    from pipeproof.api import Rule
+
+__all__ = ["command"]
+
+
+@click.command(name="explain", short_help="Explain a rule, or list all.")
+@click.argument("rule", required=False, metavar="[CODE|NAME]")
+@click.option(
+    "--format", "format_", type=click.Choice(["json", "text"]), default="text", show_default=True
+)
+def command(rule: str | None, format_: str) -> int:
+    """Explain the rule of this CODE or NAME; without one, list all rules."""
+    from pipeproof.api import rules  # noqa: PLC0415  imported when needed
+
+    every = sorted(rules(), key=lambda each: each.code)
+    shown = every if rule is None else [_named(rule, every)]
+    if format_ == "json":
+        emit(json.dumps([_object(each) for each in shown], indent=1) + "\n")
+    elif rule is None:
+        emit("".join(f"{each.code}  {each.name}: {_first_line(each)}\n" for each in shown))
+    else:
+        emit("".join(f"{each.code} {each.name}\n\n{cleandoc(each.doc)}\n" for each in shown))
+    return 0
+
+
+def _named(word: str, every: list["Rule"]) -> "Rule":
+    for rule in every:
+        if word.lower() in (rule.code.lower(), rule.name):
+            return rule
+    known = [word for rule in every for word in (rule.code, rule.name)]
+    meant = did_you_mean(word, known)
+    said = f"{printable(word)} is no rule{meant}; 'pipeproof explain' lists all"
+    raise click.BadParameter(said, param_hint="CODE|NAME")
+
+
+def _object(rule: "Rule") -> dict[str, str]:
+    return {
+        "code": rule.code,
+        "name": rule.name,
+        "doc": cleandoc(rule.doc),
+        "message": rule.message,
+    }
+
+
+def _first_line(rule: "Rule") -> str:
+    return cleandoc(rule.doc).partition("\n")[0]

@@ -1,0 +1,1 @@
+"""Engines that interpret the rules; strangers to each other."""

@@ -1,0 +1,1 @@
+"""A schedule as written: operations in a table, placement, transports, canonical JSON."""

@@ -1,0 +1,158 @@
+"""What operations read and write: the one table of it (assumption A11)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeproof.ir.actions import Kind
+from pipeproof.ir.as_run import AsRun
+from pipeproof.ir.operations import Bracket, IntArray, Operations
+from pipeproof.ir.schedule import neighbours
+from pipeproof.ir.values import ValueKind, read_value
+
+__all__ = ["Access", "Supply", "codes", "reads", "supply", "writes"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Access:
+    """Reads or writes: row `rows[k]` touches the value `values[k]`, both shape `(n,)`."""
+
+    rows: IntArray
+    values: IntArray
+
+
+def codes(kind: ValueKind, stages: IntArray | int, microbatches: IntArray) -> IntArray:
+    """Return the codes of values of one kind, elementwise."""
+    return np.asarray((int(kind) << 56) | (np.asarray(stages) << 32) | microbatches)
+
+
+def _join(parts: list[tuple[IntArray, IntArray]]) -> Access:
+    if not parts:
+        return Access(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    rows = np.concatenate([rows for rows, _ in parts])
+    values = np.concatenate([values for _, values in parts])
+    order = np.argsort(rows, kind="stable")
+    return Access(rows[order], values[order])
+
+
+def _known(run: AsRun, *kinds: Kind) -> IntArray:
+    ops = run.operations
+    known = (ops.stage >= 0) & (ops.stage < run.schedule.stages) & (ops.microbatch >= 0)
+    return np.flatnonzero(ops.is_kind(*kinds) & known & (ops.microbatch < run.microbatches))
+
+
+def reads(run: AsRun) -> Access:
+    """Return what operations read through a message or a hand-over.
+
+    F reads X.m or the activation of the stage before; L the activation of its stage and Y.m;
+    B and I the gradient of the stage after, or L.m where an L stands; SEND and USE the value they name. What a
+    backward needs of its own stage (what F kept, what I left to W) is no value of this table.
+    """
+    ops, (before, after) = run.operations, neighbours(run.schedule)
+    parts: list[tuple[IntArray, IntArray]] = []
+    rows = _known(run, Kind.F)
+    stage, microbatch = np.asarray(before)[ops.stage[rows]], ops.microbatch[rows]
+    activation = codes(ValueKind.F, np.maximum(stage, 0), microbatch)
+    parts.append((rows, np.where(stage < 0, codes(ValueKind.X, 0, microbatch), activation)))
+    rows = _known(run, Kind.B, Kind.I)
+    stage, microbatch = np.asarray(after)[ops.stage[rows]], ops.microbatch[rows]
+    gradient = codes(ValueKind.B, np.maximum(stage, 0), microbatch)
+    taken = np.where(stage < 0, codes(ValueKind.L, 0, microbatch), gradient)
+    read = (stage >= 0) | np.isin(microbatch, ops.microbatch[ops.is_kind(Kind.L)])
+    parts.append((rows[read], taken[read]))
+    rows = _known(run, Kind.L)
+    parts.append((rows, codes(ValueKind.F, ops.stage[rows], ops.microbatch[rows])))
+    parts.append((rows, codes(ValueKind.Y, 0, ops.microbatch[rows])))
+    rows = np.flatnonzero(ops.is_kind(Kind.SEND) & (ops.value >= 0))
+    parts.append((rows, ops.value[rows]))
+    parts.append(_named(ops, Kind.USE))
+    return _join(parts)
+
+
+def writes(run: AsRun) -> Access:
+    """Return what operations put on their rank: F, B, I and L what they make, RECV, LOAD, WRITE.
+
+    Where no L stands for a microbatch, the F of its last stage makes the loss.
+    """
+    ops, (_, after) = run.operations, neighbours(run.schedule)
+    parts: list[tuple[IntArray, IntArray]] = []
+    rows = _known(run, Kind.F)
+    parts.append((rows, codes(ValueKind.F, ops.stage[rows], ops.microbatch[rows])))
+    unwritten = ~np.isin(ops.microbatch[rows], ops.microbatch[ops.is_kind(Kind.L)])
+    rows = rows[unwritten & (np.asarray(after)[ops.stage[rows]] < 0)]
+    parts.append((rows, codes(ValueKind.L, 0, ops.microbatch[rows])))
+    rows = _known(run, Kind.B, Kind.I)
+    parts.append((rows, codes(ValueKind.B, ops.stage[rows], ops.microbatch[rows])))
+    rows = _known(run, Kind.L)
+    parts.append((rows, codes(ValueKind.L, 0, ops.microbatch[rows])))
+    rows = np.flatnonzero(ops.is_kind(Kind.RECV, Kind.LOAD) & (ops.value >= 0))
+    parts.append((rows, ops.value[rows]))
+    parts.append(_named(ops, Kind.WRITE))
+    return _join(parts)
+
+
+def _named(ops: Operations, kind: Kind) -> tuple[IntArray, IntArray]:
+    rows, values = [], []
+    for row in np.flatnonzero(ops.is_kind(kind)):
+        text = ops.attributes.get(int(row), {}).get("written", "")
+        value = read_value(text)
+        if isinstance(value, str):
+            continue
+        what, stage, microbatch = value
+        if what is ValueKind.NAME:
+            if text not in ops.names:
+                continue
+            microbatch = ops.names.index(text)
+        rows.append(int(row))
+        values.append((int(what) << 56) | (stage << 32) | microbatch)
+    return np.asarray(rows, np.int64), np.asarray(values, np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Supply:
+    """Who supplies each read, all shape `(n,)`.
+
+    `writer[k]` is the row that last writes the value on the reader's rank before it, -1 if none;
+    `later[k]` the row that first writes it there afterwards, -1 if none.
+    """
+
+    writer: IntArray
+    later: IntArray
+
+
+def supply(ops: Operations, reading: Access, writing: Access) -> Supply:
+    """Find for each read the nearest write of its value on its rank, before and after it.
+
+    Members of one group take place together, so none comes before another; members of an
+    overlap run in their written order.
+    """
+    keys = _key(ops, np.concatenate((writing.rows, reading.rows)), (writing, reading))
+    wkey, rkey = keys[: len(writing.rows)], keys[len(writing.rows) :]
+    size = len(ops) + 1
+    order = np.argsort(wkey * size + writing.rows)
+    where = (wkey * size + writing.rows)[order]
+    limit = ops.first_row[ops.instruction[reading.rows]]
+    limit = np.where(ops.bracket[reading.rows] == Bracket.OVERLAP, reading.rows, limit)
+    at = np.searchsorted(where, rkey * size + limit) - 1
+    writer = _pick(writing.rows[order], wkey[order], at, rkey)
+    later = _pick(writing.rows[order], wkey[order], at + 1, rkey)
+    own = (later == reading.rows) & (later >= 0)  # a member that writes what it reads itself
+    later = np.where(own, _pick(writing.rows[order], wkey[order], at + 2, rkey), later)
+    return Supply(writer, later)
+
+
+def _key(ops: Operations, rows: IntArray, both: tuple[Access, Access]) -> IntArray:
+    """Number the pairs (rank, value), shape `(rows,)`."""
+    values = np.concatenate([access.values for access in both])
+    _, number = np.unique(values, return_inverse=True)
+    ranks = int(ops.rank.max(initial=0)) + 1
+    _, key = np.unique(number.reshape(-1) * ranks + ops.rank[rows], return_inverse=True)
+    return np.asarray(key.reshape(-1), np.int64)
+
+
+def _pick(rows: IntArray, keys: IntArray, at: IntArray, wanted: IntArray) -> IntArray:
+    inside = (at >= 0) & (at < len(rows))
+    safe = np.where(inside, at, 0)
+    if not len(rows):
+        return np.full(len(at), -1, np.int64)
+    return np.asarray(np.where(inside & (keys[safe] == wanted), rows[safe], -1))

@@ -1,0 +1,59 @@
+"""A schedule, as run: every message with its value and both ends, every wait in its place."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pipeproof.ir.actions import Kind
+from pipeproof.ir.operations import IntArray, Operations, read_only
+from pipeproof.ir.schedule import Schedule
+
+__all__ = ["AsRun", "Waits"]
+
+
+@dataclass(frozen=True, slots=False, eq=False)
+class AsRun:
+    """A schedule with its messages resolved, and `copies` of its programs one after the other.
+
+    Torch's `3SEND_F1` has become `SEND F3.1 to=<rank>`; one whose stage has no such neighbour
+    stays as it was written. `placement` holds the rank of each stage. `written` maps a row to
+    its row in the schedule as written, `copy` says in which copy it stands.
+    """
+
+    schedule: Schedule
+    operations: Operations
+    placement: tuple[int, ...]
+    copies: int
+    written: IntArray
+    copy: IntArray
+
+    @property
+    def microbatches(self) -> int:
+        """How many microbatch ids exist, over all steps."""
+        return self.schedule.microbatches * max(self.schedule.steps or 1, self.copies)
+
+    @cached_property
+    def is_message(self) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+        """Which rows are messages whose two ends exist, shape `(rows,)`."""
+        ops = self.operations
+        valid = (ops.peer >= 0) & (ops.peer < self.schedule.ranks)
+        return np.asarray(ops.is_kind(Kind.SEND, Kind.RECV) & valid)
+
+    @cached_property
+    def rank_start(self) -> IntArray:
+        """The first instruction of each rank and, last, their number, shape `(ranks + 1,)`."""
+        ranks = self.operations.rank[self.operations.first_row]
+        return read_only(np.searchsorted(ranks, np.arange(self.schedule.ranks + 1)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Waits:
+    """Which instruction waits for which row: `rows[k]` completes before `moments[k]`.
+
+    A moment is `2 i` for the start of instruction i, `2 i + 1` for its end, and
+    `2 instructions + rank` for the end of a rank's program.
+    """
+
+    rows: IntArray
+    moments: IntArray

@@ -1,0 +1,1 @@
+"""One way of telling a file; telling never decides."""

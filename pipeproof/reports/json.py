@@ -1,0 +1,142 @@
+"""The result as one JSON object, for programs."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from pipeproof.errors import Problem
+from pipeproof.verdict.result import FileReport, Result
+from pipeproof.verdict.verdict import FileVerdict, Place, TraceStep, TransportVerdict, Violation
+
+__all__ = ["NAME", "SCHEMA", "render"]
+
+NAME = "json"
+SCHEMA = "pipeproof.result/1"
+
+_Json = str | int | bool | None | Sequence["_Json"] | Mapping[str, "_Json"]
+
+
+def render(result: Result) -> str:
+    """Return the object of the contract in ASCII, one line a file; equal results, equal bytes.
+
+    An operation that stands in no file, or has no stage, microbatch or version, says `null`.
+    """
+    head: dict[str, _Json] = {
+        "schema": SCHEMA,
+        "tool": {"name": "pipeproof", "version": result.version},
+        "verdict": result.word,
+    }
+    files = ",\n".join(json.dumps(_file(report)) for report in result.files)
+    return f'{json.dumps(head)[:-1]}, "files": [\n{files}]}}\n'
+
+
+def _file(report: FileReport) -> _Json:
+    if report.failure is not None:
+        return _error(report, [_plain_error(report.failure.message)])
+    if report.problems:
+        return _error(report, [_problem(problem) for problem in report.problems])
+    if report.verdict is None:
+        return {
+            "path": report.path,
+            "verdict": report.word,
+            "transports": [],
+            "unsupported": report.unsupported,
+        }
+    return _judged(report, report.verdict)
+
+
+def _error(report: FileReport, errors: Sequence[_Json]) -> _Json:
+    return {"path": report.path, "verdict": report.word, "errors": errors}
+
+
+def _plain_error(message: str) -> _Json:
+    return {"line": None, "column": None, "found": None, "expected": None, "message": message}
+
+
+def _problem(problem: Problem) -> _Json:
+    return {
+        "line": problem.line,
+        "column": problem.column,
+        "found": problem.found,
+        "expected": problem.expected,
+        "message": str(problem),
+    }
+
+
+def _judged(report: FileReport, verdict: FileVerdict) -> _Json:
+    return {
+        "path": report.path,
+        "verdict": verdict.verdict,
+        "stages": verdict.stages,
+        "ranks": verdict.ranks,
+        "microbatches": verdict.microbatches,
+        "operations": verdict.operations,
+        "lowering": verdict.lowering,
+        "profile": verdict.profile,
+        "fragment": verdict.fragment,
+        "forward_only": verdict.forward_only,
+        "transports": [_transport(report, each) for each in verdict.transports],
+        "undescribed": list(verdict.undescribed),
+        "notes": list(verdict.notes),
+    }
+
+
+def _transport(report: FileReport, verdict: TransportVerdict) -> _Json:
+    return {
+        "name": verdict.name,
+        "verdict": verdict.outcome.value,
+        "engine": verdict.engine,
+        "events": verdict.events,
+        "steps": verdict.steps,
+        "assumes": list(verdict.assumes),
+        "zero_instances": sorted(code for code, n in verdict.instances.items() if n == 0),
+        "unknown": [{"rule": each.rule, "why": each.why} for each in verdict.unknown],
+        "warnings": [{"rule": each.rule, "message": each.message} for each in verdict.warnings],
+        "violations": [_violation(report, each) for each in verdict.violations],
+        "instances": _counts(verdict.instances),
+    }
+
+
+def _counts(instances: Mapping[str, int]) -> _Json:
+    return {code: int(instances[code]) for code in sorted(instances)}
+
+
+def _violation(report: FileReport, violation: Violation) -> _Json:
+    return {
+        "rule": violation.rule,
+        "name": violation.name,
+        "first": violation.first,
+        "at": [_place(report, place) for place in violation.at],
+        "message": violation.message,
+        "trace": [_step(step) for step in violation.trace],
+        "reached": violation.reached,
+    }
+
+
+def _place(report: FileReport, place: Place) -> _Json:
+    quote = report.quote(place)
+    said: dict[str, _Json] = {
+        "rank": place.rank,
+        "position": place.position,
+        "operation": place.operation,
+        "stage": place.stage,
+        "microbatch": place.microbatch,
+        "version": place.version,
+        "line": None if quote is None else quote.line,
+        "column": None if quote is None else quote.column,
+    }
+    if quote is not None and quote.file is not None:
+        said["file"] = quote.file
+    if place.step is not None:
+        said["step"] = place.step
+    if place.lowered:
+        said["lowered"] = True
+    return said
+
+
+def _step(step: TraceStep) -> _Json:
+    return {
+        "event": step.event,
+        "phase": step.phase,
+        "rank": step.rank,
+        "position": step.position,
+    }

@@ -1,0 +1,1 @@
+"""What a schedule means: events, relations, assumptions, and the rules."""

@@ -1,0 +1,125 @@
+"""The events of one schedule under one transport, and where each of them stands."""
+
+from functools import cached_property
+
+import numpy as np
+
+from pipeproof.ir.as_run import AsRun, Waits
+from pipeproof.ir.operations import IntArray, Operations, read_only
+from pipeproof.ir.transport import Completion, Groups, Transport
+from pipeproof.semantics.found import Spot
+from pipeproof.semantics.pairing import Pairing, pair_messages
+
+__all__ = ["Frame"]
+
+
+class Frame:
+    """Events as integers, each on a chain.
+
+    With I instructions over R ranks and T transfers: event 2 i is the start of instruction i and
+    2 i + 1 its end; 2 I + r the end of rank r's program; then `drained` (the source has been read
+    for the last time) and `arrived` (the destination is written) of each transfer in turn.
+    Relations may add gates behind `events`: moments at which several things have come together.
+    The chain of a rank is its program; a transfer is a chain of its own.
+    """
+
+    def __init__(self, run: AsRun, transport: Transport, waits: Waits) -> None:
+        self.run = run
+        self.transport = transport
+        self.waits = waits
+        self.pairing: Pairing = pair_messages(run, transport.match)
+        self.instructions = int(run.rank_start[-1])
+        self.ranks = run.schedule.ranks
+        self.ends = 2 * self.instructions
+        self.first_transfer = self.ends + self.ranks
+        self.events = self.first_transfer + 2 * len(self.pairing)
+
+    @property
+    def ops(self) -> Operations:
+        """The operations as run."""
+        return self.run.operations
+
+    @property
+    def fragment(self) -> bool:
+        """Whether only part of a schedule is there."""
+        return self.run.schedule.fragment
+
+    @property
+    def atomic(self) -> bool:
+        """Whether brackets move as a whole."""
+        return self.transport.groups is Groups.ATOMIC
+
+    @property
+    def together(self) -> bool:
+        """Whether a send cannot complete before its receive is posted."""
+        return self.transport.completion is Completion.RENDEZVOUS or self.atomic
+
+    def start(self, rows: IntArray) -> IntArray:
+        """Return the start of the instructions that `rows` belong to."""
+        return np.asarray(2 * self.ops.instruction[rows])
+
+    def done(self, rows: IntArray) -> IntArray:
+        """Return the end of the instructions that `rows` belong to."""
+        return np.asarray(2 * self.ops.instruction[rows] + 1)
+
+    def drained(self, transfers: IntArray) -> IntArray:
+        """Return the moments at which the sources of `transfers` have been read."""
+        return np.asarray(self.first_transfer + 2 * transfers)
+
+    def arrived(self, transfers: IntArray) -> IntArray:
+        """Return the moments at which the destinations of `transfers` are written."""
+        return np.asarray(self.first_transfer + 2 * transfers + 1)
+
+    def completed(self, rows: IntArray) -> IntArray:
+        """Return when the messages in `rows` are complete for their own rank."""
+        transfers = self.pairing.of_row[rows]
+        sends = self.pairing.send[transfers] == rows
+        return np.where(sends, self.drained(transfers), self.arrived(transfers))
+
+    @cached_property
+    def instruction_rank(self) -> IntArray:
+        """The rank of each instruction, shape `(instructions,)`."""
+        return read_only(self.ops.rank[self.ops.first_row])
+
+    @cached_property
+    def awaited(self) -> IntArray:
+        """For each row the moment that waits for it, -1 where none does, shape `(rows,)`."""
+        moments = np.full(len(self.ops), -1, np.int64)
+        moments[self.waits.rows] = self.waits.moments
+        return read_only(moments)
+
+    @cached_property
+    def chain(self) -> IntArray:
+        """The rank on whose program an event stands, -1 for transfers, shape `(events,)`."""
+        chain = np.full(self.events, -1, np.int64)
+        chain[: self.ends] = np.repeat(self.instruction_rank, 2)
+        chain[self.ends : self.first_transfer] = np.arange(self.ranks)
+        return read_only(chain)
+
+    def text(self, row: int) -> str:
+        """Return an operation as its author wrote it."""
+        return self.run.schedule.operations.text(int(self.run.written[row]))
+
+    def instruction_text(self, instruction: int) -> str:
+        """Return a whole instruction as its author wrote it."""
+        written = self.run.schedule.operations
+        row = int(self.run.written[self.ops.first_row[instruction]])
+        return written.instruction_text(int(written.instruction[row]))
+
+    def place(self, spot: Spot) -> tuple[int, int]:
+        """Return rank and position of a place; behind the last instruction at a program's end."""
+        if spot.row >= 0:
+            return int(self.ops.rank[spot.row]), int(self.ops.position[spot.row])
+        rank = spot.event - self.ends
+        bounds = self.run.rank_start
+        return rank, int(bounds[rank + 1] - bounds[rank])
+
+    def owner(self, event: int) -> tuple[str, int]:
+        """Return what an event belongs to: instruction, end of a rank, transfer or gate."""
+        if event < self.ends:
+            return "instruction", event // 2
+        if event < self.first_transfer:
+            return "end", event - self.ends
+        if event < self.events:
+            return "transfer", (event - self.first_transfer) // 2
+        return "gate", event - self.events

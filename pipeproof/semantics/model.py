@@ -1,0 +1,123 @@
+"""The events of a schedule under a transport, and what each waits for."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from pipeproof.ir.as_run import AsRun, Waits
+from pipeproof.ir.operations import IntArray, read_only
+from pipeproof.ir.transport import Transport
+from pipeproof.semantics import assumptions
+from pipeproof.semantics.found import Credit, Findings, Needs
+from pipeproof.semantics.frame import Frame
+from pipeproof.semantics.logic import HAPPENS_BEFORE, PROGRESS, Order, Rel
+from pipeproof.semantics.relations import EDGES, FINDINGS, NEEDS
+
+__all__ = ["Graph", "Model"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph:
+    """A system of guards: `after[k]` waits for `before[k]`, over `size` events and gates.
+
+    `never` marks events that wait for themselves; `credits` are thresholds; `held` marks events
+    of weak communicators, which move only while both ranks stand in a call on them.
+    """
+
+    size: int
+    before: IntArray
+    after: IntArray
+    never: npt.NDArray[np.bool_]
+    credits: tuple[Credit, ...]
+    held: npt.NDArray[np.bool_]
+
+
+class Model:
+    """One schedule under one transport: what engines, replay and certificates interpret."""
+
+    def __init__(self, run: AsRun, transport: Transport, waits: Waits) -> None:
+        self.frame = Frame(run, transport, waits)
+        self._graphs: dict[str, Graph] = {}
+        self._findings: dict[str, Findings] = {}
+
+    @property
+    def events(self) -> int:
+        """How many events there are, gates not counted."""
+        return self.frame.events
+
+    def graph(self, order: Order) -> Graph:
+        """Return the guards that make up `order` under the model's transport."""
+        if order.purpose not in self._graphs:
+            self._graphs[order.purpose] = self._assemble(order)
+        return self._graphs[order.purpose]
+
+    def findings(self, rel: Rel) -> Findings:
+        """Return what the relation holds of."""
+        if rel.name not in self._findings:
+            self._findings[rel.name] = FINDINGS[rel.name](self.frame)
+        return self._findings[rel.name]
+
+    def needs(self, rel: Rel) -> Needs:
+        """Return the pairs of the relation that must be ordered."""
+        return NEEDS[rel.name](self.frame)
+
+    def is_findings(self, rel: Rel) -> bool:
+        """Whether the relation is known as one that must hold of nothing."""
+        return rel.name in FINDINGS
+
+    @property
+    def progress(self) -> Graph:
+        """What each event waits for."""
+        return self.graph(PROGRESS)
+
+    @property
+    def happens_before(self) -> Graph:
+        """What is ordered in every execution."""
+        return self.graph(HAPPENS_BEFORE)
+
+    def _assemble(self, order: Order) -> Graph:
+        frame = self.frame
+        pairs: list[IntArray] = []
+        never: list[IntArray] = []
+        credits: list[Credit] = []
+        size = frame.events
+        for name in assumptions.relations(frame.transport, order):
+            edges = EDGES[name](frame)
+            moved = size - frame.events
+            shifted = edges.pairs
+            if edges.gates and moved:
+                shifted = np.where(shifted >= frame.events, shifted + moved, shifted)
+            pairs.append(shifted)
+            lost = edges.never
+            never.append(np.where(lost >= frame.events, lost + moved, lost))
+            credits.extend(edges.credits)
+            size += edges.gates
+        joined = np.concatenate(pairs)
+        marked = np.zeros(size, np.bool_)
+        marked[np.concatenate(never)] = True
+        return Graph(
+            size,
+            read_only(joined[:, 0]),
+            read_only(joined[:, 1]),
+            marked,
+            tuple(credits),
+            self._held(size),
+        )
+
+    def _held(self, size: int) -> npt.NDArray[np.bool_]:
+        held = np.zeros(size, np.bool_)
+        held[self.frame.drained(self.weak)] = True
+        held[self.frame.arrived(self.weak)] = True
+        return held
+
+    @cached_property
+    def weak(self) -> IntArray:
+        """The transfers on weak communicators."""
+        frame = self.frame
+        names = frame.transport.weak
+        numbers = [n for n, name in enumerate(frame.ops.comms) if name in names]
+        pairing = frame.pairing
+        anchor = np.where(pairing.send >= 0, pairing.send, pairing.receive)
+        return read_only(np.flatnonzero(np.isin(frame.ops.comm[anchor], numbers)))

@@ -1,0 +1,63 @@
+"""Relations over events, each made by one function, by the names that rules use."""
+
+from collections.abc import Callable, Mapping
+
+from pipeproof.semantics.found import Edges, Findings, Needs
+from pipeproof.semantics.frame import Frame
+from pipeproof.semantics.relations import (
+    collectives,
+    dependencies,
+    diverging,
+    duplicates,
+    identity,
+    messages,
+    moving,
+    reductions,
+    running,
+    sharding,
+    torch_runtime,
+)
+
+__all__ = ["EDGES", "FINDINGS", "NEEDS"]
+
+EDGES: Mapping[str, Callable[[Frame], Edges]] = {
+    "program": running.program,
+    "issue": running.issue,
+    "signalled": running.signalled,
+    "collective": running.collective,
+    "collective_order": running.collective_order,
+    "transferred": moving.transferred,
+    "met": moving.met,
+    "waited": moving.waited,
+    "queued": moving.queued,
+    "credited": moving.credited,
+    "grouped": moving.grouped,
+    "entered": moving.entered,
+}
+NEEDS: Mapping[str, Callable[[Frame], Needs]] = {
+    "forwards": dependencies.forwards,
+    "passes": dependencies.passes,
+    "gradients": dependencies.gradients,
+    "halves": dependencies.halves,
+    "sends": dependencies.sends,
+}
+FINDINGS: Mapping[str, Callable[[Frame], Findings]] = {
+    "missing": identity.missing,
+    "unknown": identity.unknown,
+    "misplaced": identity.misplaced,
+    "duplicated": duplicates.duplicated,
+    "diverging": diverging.diverging,
+    "unbalanced": messages.unbalanced,
+    "unmatched": messages.unmatched,
+    "crossed": messages.crossed,
+    "misshapen": messages.misshapen,
+    "split": messages.split,
+    "stranded": messages.stranded,
+    "unentered": collectives.unentered,
+    "sharded": sharding.sharded,
+    "early_reductions": reductions.early_reductions,
+    "unreduced": reductions.unreduced,
+    "early_updates": reductions.early_updates,
+    "given_away": torch_runtime.given_away,
+    "losses_elsewhere": torch_runtime.losses_elsewhere,
+}

@@ -1,0 +1,95 @@
+"""What a backward needs of its own stage: the forward, the input gradient, other segments."""
+
+import numpy as np
+
+from pipeproof.ir.actions import Kind
+from pipeproof.ir.operations import Bracket, IntArray
+from pipeproof.semantics.found import NO_EVENT, Needs
+from pipeproof.semantics.frame import Frame
+
+__all__ = ["kept", "kept_segments"]
+
+
+def _known(frame: Frame, *kinds: Kind) -> IntArray:
+    ops = frame.ops
+    known = (ops.stage >= 0) & (ops.stage < frame.run.schedule.stages) & (ops.microbatch >= 0)
+    known &= ops.microbatch < frame.run.microbatches
+    return np.flatnonzero(ops.is_kind(*kinds) & known)
+
+
+def kept(frame: Frame, maker: Kind, takers: tuple[Kind, ...]) -> Needs:
+    """Pair each taker with the maker of its stage and microbatch on its rank."""
+    rows = _known(frame, *takers)
+    needs = _same_stage(frame, rows, frame.ops.microbatch[rows], (maker,))
+    if maker is not Kind.F or frame.run.schedule.segments == 1:
+        return needs
+    return _with_segments(frame, needs)
+
+
+def kept_segments(frame: Frame, kind: Kind) -> Needs:
+    """Pair F with the F of the segment before it, B and I with the B of the segment after it."""
+    segments = frame.run.schedule.segments
+    rows = _known(frame, Kind.F) if kind is Kind.F else _known(frame, Kind.B, Kind.I)
+    place = frame.ops.microbatch[rows] % segments
+    rows = rows[place > 0] if kind is Kind.F else rows[place < segments - 1]
+    other = frame.ops.microbatch[rows] + (-1 if kind is Kind.F else 1)
+    makers = (Kind.F,) if kind is Kind.F else (Kind.B, Kind.I)
+    return _same_stage(frame, rows, other, makers)
+
+
+def _with_segments(frame: Frame, needs: Needs) -> Needs:
+    """Add that the first backward of a microbatch needs the forwards of all its segments."""
+    ops, segments = frame.ops, frame.run.schedule.segments
+    rows = needs.rows[ops.is_kind(Kind.B, Kind.I)[needs.rows]]
+    rows = rows[ops.microbatch[rows] % segments == segments - 1]
+    parts = [needs]
+    for back in range(1, segments):
+        parts.append(_same_stage(frame, rows, ops.microbatch[rows] - back, (Kind.F,)))
+    return Needs(*(np.concatenate(each) for each in zip(*map(_columns, parts), strict=True)))
+
+
+def _columns(needs: Needs) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    return needs.before, needs.after, needs.rows, needs.values
+
+
+def _same_stage(
+    frame: Frame, rows: IntArray, microbatches: IntArray, makers: tuple[Kind, ...]
+) -> Needs:
+    """Find on each row's rank the nearest maker before it of its stage and of a microbatch.
+
+    One that stands only later is taken as it is; one that stands nowhere is NO_EVENT, and no
+    pair in a fragment.
+    """
+    ops = frame.ops
+    made = _known(frame, *makers)
+    size = len(ops) + 1
+    total = int(max(ops.microbatch.max(initial=0), microbatches.max(initial=0))) + 1
+    stages = frame.run.schedule.stages
+
+    def key(of: IntArray, microbatch: IntArray) -> IntArray:
+        return (ops.rank[of] * stages + ops.stage[of]) * total + microbatch
+
+    own, have = key(rows, microbatches), key(made, ops.microbatch[made])
+    order = np.lexsort((made, have))
+    made, have = made[order], have[order]
+    first = ops.first_row[ops.instruction[rows]]
+    limit = np.where(ops.bracket[rows] == Bracket.OVERLAP, rows, first)
+    at = np.searchsorted(have * size + made, own * size + limit) - 1
+    before = _pick(made, have, at, own)
+    later = _pick(made, have, at + 1, own)
+    source = np.where(before >= 0, before, later)
+    start = frame.start(rows)
+    event = np.where(source >= 0, frame.done(np.maximum(source, 0)), NO_EVENT)
+    inner = (before >= 0) & (event == start + 1)
+    event = np.where(inner, start, event)
+    keep = (source >= 0) | (not frame.fragment)
+    values = np.full(len(rows), -1, np.int64)
+    return Needs(event[keep], start[keep], rows[keep], values[keep])
+
+
+def _pick(rows: IntArray, keys: IntArray, at: IntArray, wanted: IntArray) -> IntArray:
+    if not len(rows):
+        return np.full(len(at), -1, np.int64)
+    inside = (at >= 0) & (at < len(rows))
+    safe = np.where(inside, at, 0)
+    return np.asarray(np.where(inside & (keys[safe] == wanted), rows[safe], -1))

@@ -1,0 +1,110 @@
+"""The queues that message ends stand in, and what order within them means."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeproof.ir.actions import Kind
+from pipeproof.ir.operations import IntArray
+from pipeproof.ir.transport import Queue
+from pipeproof.ir.values import ValueKind
+from pipeproof.semantics.frame import Frame
+
+__all__ = ["Ends", "between_classes", "queues"]
+
+_DIRECT = 2  # up to this many members on one side, pairs are cheaper than a gate
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ends:
+    """Message ends in the order of their queues: `rows[k]` stands in queue `queue[k]`."""
+
+    rows: IntArray
+    queue: IntArray
+
+
+def queues(frame: Frame) -> Ends:
+    """Return every message end with the queue, at its own rank, that it stands in.
+
+    `edge`, `direction` and `pair` are kept per communicator, `rank` over all of them. A value
+    that is neither forward nor backward counts as forward.
+    """
+    ops = frame.ops
+    rows = np.flatnonzero(frame.run.is_message)
+    rank, peer, comm = ops.rank[rows], ops.peer[rows], ops.comm[rows]
+    comms = len(ops.comms)
+    match frame.transport.queue:
+        case Queue.NONE:
+            return Ends(rows[:0], rows[:0])
+        case Queue.EDGE:
+            side = (ops.kind[rows] == Kind.SEND).astype(np.int64)
+            key = ((rank * frame.ranks + peer) * 2 + side) * comms + comm
+        case Queue.DIRECTION:
+            back = ((ops.value[rows] >> 56) == int(ValueKind.B)).astype(np.int64)
+            key = (rank * 2 + back) * comms + comm
+        case Queue.PAIR:
+            key = (rank * frame.ranks + peer) * comms + comm
+        case Queue.RANK:
+            key = rank
+    order = np.lexsort((rows, key))
+    return Ends(rows[order], key[order])
+
+
+def between_classes(frame: Frame, ends: Ends, *, gated: bool = True) -> tuple[IntArray, int]:
+    """Order each class of a queue before the next; a class is what one instruction posts there.
+
+    The two ends of one message are never ordered against each other. With `gated`, large classes
+    meet in a gate instead of in all their pairs.
+
+    Returns:
+        The pairs, shape `(n, 2)`, and how many gates they use.
+    """
+    rows, instruction = ends.rows, frame.ops.instruction[ends.rows]
+    if not len(rows):
+        return np.zeros((0, 2), np.int64), 0
+    new_class = np.diff(instruction, prepend=-1) != 0
+    new_queue = np.diff(ends.queue, prepend=-1) != 0
+    first = np.flatnonzero(new_class | new_queue)
+    size = np.diff(np.append(first, len(rows)))
+    follows = np.flatnonzero(~new_queue[first])  # classes with one before them in their queue
+    single = follows[(size[follows] == 1) & (size[follows - 1] == 1)]
+    before, after = rows[first[single - 1]], rows[first[single]]
+    pairs = [_order(frame, before, after)]
+    gates = 0
+    for each in np.setdiff1d(follows, single):
+        left = rows[first[each - 1] : first[each]]
+        right = rows[first[each] : first[each] + size[each]]
+        made, used = _between(frame, left, right, gates if gated else None)
+        pairs.append(made)
+        gates += used
+    joined = np.concatenate(pairs)
+    same = (joined[:, 0] - frame.first_transfer) // 2 == (joined[:, 1] - frame.first_transfer) // 2
+    return joined[~same | (joined.max(axis=1) >= frame.events)], gates
+
+
+def _order(frame: Frame, before: IntArray, after: IntArray) -> IntArray:
+    return np.stack((_leaves(frame, before), _enters(frame, after)), axis=1)
+
+
+def _leaves(frame: Frame, rows: IntArray) -> IntArray:
+    """Return when message ends leave their queue."""
+    transfers = frame.pairing.of_row[rows]
+    return frame.arrived(transfers) if frame.together else frame.completed(rows)
+
+
+def _enters(frame: Frame, rows: IntArray) -> IntArray:
+    """Return the first moment of message ends that a queue holds back."""
+    transfers = frame.pairing.of_row[rows]
+    return frame.drained(transfers) if frame.together else frame.completed(rows)
+
+
+def _between(
+    frame: Frame, left: IntArray, right: IntArray, gates: int | None
+) -> tuple[IntArray, int]:
+    if gates is None or min(len(left), len(right)) <= _DIRECT:
+        grid = np.meshgrid(left, right, indexing="ij")
+        return _order(frame, grid[0].reshape(-1), grid[1].reshape(-1)), 0
+    gate = frame.events + gates
+    into = np.stack((_leaves(frame, left), np.full(len(left), gate)), axis=1)
+    out = np.stack((np.full(len(right), gate), _enters(frame, right)), axis=1)
+    return np.concatenate((into, out)), 1

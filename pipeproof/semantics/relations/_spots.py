@@ -1,0 +1,43 @@
+"""How findings name places and operations."""
+
+import numpy as np
+
+from pipeproof.ir.operations import IntArray
+from pipeproof.semantics.found import Finding, Spot
+from pipeproof.semantics.frame import Frame
+
+__all__ = ["at", "finding", "grouped_counts", "ordinal_in_group", "program_end"]
+
+
+def at(frame: Frame, row: int) -> Spot:
+    """Return the place of an operation: the start of its instruction."""
+    return Spot(int(frame.start(np.asarray(row))), row)
+
+
+def program_end(frame: Frame, rank: int) -> Spot:
+    """Return the place behind the last instruction of a rank."""
+    return Spot(frame.ends + rank, -1)
+
+
+def finding(frame: Frame, *rows: int, **facts: str) -> Finding:
+    """Return a finding at `rows`; the fact `op` is the first of them as written."""
+    named = {"op": frame.text(rows[0])} if rows else {}
+    return Finding(tuple(at(frame, row) for row in sorted(rows)), named | facts)
+
+
+def grouped_counts(keys: IntArray) -> tuple[IntArray, IntArray]:
+    """Return each distinct key and how often it occurs."""
+    found, counts = np.unique(keys, return_counts=True)
+    return found, counts
+
+
+def ordinal_in_group(keys: IntArray) -> IntArray:
+    """Return for each element how many equal ones stand before it, shape `(n,)`."""
+    if not len(keys):
+        return keys
+    order = np.argsort(keys, kind="stable")
+    ranked = keys[order]
+    first = np.flatnonzero(np.diff(ranked, prepend=ranked[0] - 1) != 0)
+    ordinal = np.empty(len(keys), np.int64)
+    ordinal[order] = np.arange(len(keys)) - np.repeat(first, np.diff(np.append(first, len(keys))))
+    return ordinal

@@ -1,0 +1,49 @@
+"""Which optimizer step an operation of a stage belongs to."""
+
+import numpy as np
+
+from pipeproof.ir.actions import Kind
+from pipeproof.ir.operations import IntArray
+from pipeproof.semantics.frame import Frame
+from pipeproof.semantics.relations._spots import ordinal_in_group
+
+__all__ = ["boundaries", "contributions", "steps_before", "window"]
+
+
+def _staged(frame: Frame) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    return np.asarray((frame.ops.stage >= 0) & (frame.ops.stage < frame.run.schedule.stages))
+
+
+def boundaries(frame: Frame) -> IntArray:
+    """Return the rows of STEP and SKIP."""
+    return np.flatnonzero(frame.ops.is_kind(Kind.STEP, Kind.SKIP) & _staged(frame))
+
+
+def contributions(frame: Frame) -> IntArray:
+    """Return the rows that add to a gradient: B and W."""
+    return np.flatnonzero(frame.ops.is_kind(Kind.B, Kind.W) & _staged(frame))
+
+
+def steps_before(frame: Frame, rows: IntArray) -> IntArray:
+    """Count the STEPs and SKIPs of a row's stage that stand before it on its rank."""
+    ops, steps = frame.ops, boundaries(frame)
+    size = len(ops) + 1
+    key = (ops.rank * frame.run.schedule.stages + ops.stage) * size
+    sorted_steps = np.sort(key[steps] + steps)
+    low = np.searchsorted(sorted_steps, key[rows])
+    return np.searchsorted(sorted_steps, key[rows] + rows) - low
+
+
+def window(frame: Frame, rows: IntArray) -> IntArray:
+    """Return the step that each row belongs to.
+
+    For a stage with a STEP or SKIP: how many stand before. Without any, a contribution belongs to
+    the step of its microbatch, and the k-th reduction of a stage to the k-th step.
+    """
+    ops = frame.ops
+    stepped = np.zeros(frame.run.schedule.stages + 1, np.bool_)
+    stepped[ops.stage[boundaries(frame)]] = True
+    by_id = ops.microbatch[rows] // max(frame.run.schedule.microbatches, 1)
+    by_turn = ordinal_in_group(ops.stage[rows] * len(Kind) * 2 + ops.kind[rows])
+    alone = np.where(ops.microbatch[rows] >= 0, by_id, by_turn)
+    return np.where(stepped[ops.stage[rows]], steps_before(frame, rows), alone)

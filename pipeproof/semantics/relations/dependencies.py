@@ -1,0 +1,113 @@
+"""What each operation needs before it starts."""
+
+import numpy as np
+
+from pipeproof.ir.accesses import Access, Supply, reads, supply, writes
+from pipeproof.ir.actions import Kind
+from pipeproof.ir.operations import IntArray
+from pipeproof.ir.values import ValueKind
+from pipeproof.semantics.found import NO_EVENT, Needs
+from pipeproof.semantics.frame import Frame
+from pipeproof.semantics.relations._kept import kept, kept_segments
+
+__all__ = ["forwards", "gradients", "halves", "passes", "sends", "unwaited_reads"]
+
+
+def _needs(frame: Frame, rows: IntArray, values: IntArray, given: Supply) -> Needs:
+    """Turn supplies into pairs; what a fragment does not write at all is there from the start.
+
+    A read of a receive that is started and not waited for before it is not a pair of these: it
+    reads storage in flight (PP501).
+    """
+    ops = frame.ops
+    source = np.where(given.writer >= 0, given.writer, given.later)
+    received = (source >= 0) & ops.is_kind(Kind.RECV)[source] & frame.run.is_message[source]
+    never_linked = (source >= 0) & ops.is_kind(Kind.RECV)[source] & ~received
+    before = np.full(len(rows), NO_EVENT, np.int64)
+    made = (source >= 0) & ~received
+    before[made] = frame.done(source[made])
+    before[received] = frame.arrived(frame.pairing.of_row[source[received]])
+    late = (given.writer < 0) & received
+    before[late] = frame.done(source[late])
+    start = frame.start(rows)
+    inner = made & (given.writer >= 0) & (before == start + 1)
+    before[inner] = start[inner]  # an earlier member of the same overlap made it
+    keep = ~_in_flight(frame, rows, given) & ~never_linked
+    named = (values >> 56) == int(ValueKind.NAME)
+    given_from_start = np.isin(values >> 56, (ValueKind.X, ValueKind.Y, ValueKind.A)) | named
+    elsewhere = _made_elsewhere(frame, rows, values)
+    keep &= ~((source < 0) & (given_from_start | frame.fragment | elsewhere))
+    return Needs(before[keep], start[keep], rows[keep], values[keep])
+
+
+def _made_elsewhere(
+    frame: Frame, rows: IntArray, values: IntArray
+) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    """Return which values another rank makes, where the messages that bring them are not written.
+
+    Only a computation order lacks them; what its readers then need is undecided, not missing.
+    """
+    schedule = frame.run.schedule
+    if schedule.lowering != "written-order":
+        return np.zeros(len(rows), np.bool_)
+    home = np.asarray((*frame.run.placement, -1))
+    stage = np.minimum((values >> 32) & 0xFFFFFF, schedule.stages)
+    return np.asarray(home[stage] != frame.ops.rank[rows])
+
+
+def _in_flight(frame: Frame, rows: IntArray, given: Supply) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    """Return which reads are of a receive before them that is not waited for before them."""
+    ops = frame.ops
+    source = given.writer
+    received = (source >= 0) & ops.is_kind(Kind.RECV)[source] & frame.run.is_message[source]
+    moment = frame.awaited[np.maximum(source, 0)]
+    return np.asarray(received & ((moment < 0) | (moment > frame.start(rows))))
+
+
+def _read(frame: Frame, *kinds: Kind) -> Needs:
+    reading = reads(frame.run)
+    chosen = frame.ops.is_kind(*kinds)[reading.rows]
+    access = Access(reading.rows[chosen], reading.values[chosen])
+    given = supply(frame.ops, access, writes(frame.run))
+    return _needs(frame, access.rows, access.values, given)
+
+
+def _joined(*parts: Needs) -> Needs:
+    return Needs(
+        np.concatenate([part.before for part in parts]),
+        np.concatenate([part.after for part in parts]),
+        np.concatenate([part.rows for part in parts]),
+        np.concatenate([part.values for part in parts]),
+    )
+
+
+def forwards(frame: Frame) -> Needs:
+    """A forward starts after its input is there; a loss after its activation and label."""
+    return _joined(_read(frame, Kind.F, Kind.L), kept_segments(frame, Kind.F))
+
+
+def passes(frame: Frame) -> Needs:
+    """A backward, and a recomputation, start after the forward of their stage and microbatch."""
+    return kept(frame, Kind.F, (Kind.B, Kind.I, Kind.R))
+
+
+def gradients(frame: Frame) -> Needs:
+    """A backward starts after the gradient of the stage after it, or the loss, is there."""
+    return _joined(_read(frame, Kind.B, Kind.I), kept_segments(frame, Kind.B))
+
+
+def halves(frame: Frame) -> Needs:
+    """A weight gradient starts after the input gradient of its stage and microbatch."""
+    return kept(frame, Kind.I, (Kind.W,))
+
+
+def sends(frame: Frame) -> Needs:
+    """A send starts after its value is there."""
+    return _read(frame, Kind.SEND)
+
+
+def unwaited_reads(frame: Frame) -> IntArray:
+    """Return the rows that read what a receive before them brings, without a wait in between."""
+    reading = reads(frame.run)
+    given = supply(frame.ops, reading, writes(frame.run))
+    return np.unique(reading.rows[_in_flight(frame, reading.rows, given)])

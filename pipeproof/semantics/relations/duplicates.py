@@ -1,0 +1,88 @@
+"""What stands twice: operations, parts of them, reductions, changes of a stage's sharding."""
+
+import numpy as np
+
+from pipeproof.ir.actions import Kind
+from pipeproof.ir.operations import IntArray
+from pipeproof.semantics.found import Finding, Findings
+from pipeproof.semantics.frame import Frame
+from pipeproof.semantics.relations._spots import finding, ordinal_in_group
+from pipeproof.semantics.relations._windows import window
+from pipeproof.semantics.relations.sharding import repeated_changes
+
+__all__ = ["duplicated"]
+
+
+def duplicated(frame: Frame) -> Findings:
+    """Nothing takes place twice for one stage and microbatch.
+
+    A backward is one B, or one I and one W: what comes of the other kind is the duplicate. F
+    with different `bucket`, B and W with different `param` or each with `c`, are parts of one.
+    """
+    ops = frame.ops
+    known = (ops.stage >= 0) & (ops.stage < frame.run.schedule.stages) & (ops.microbatch >= 0)
+    known &= ops.microbatch < frame.run.microbatches
+    rows = np.flatnonzero(ops.is_kind(Kind.F, Kind.B, Kind.I, Kind.W, Kind.L) & known)
+    rows = rows[np.argsort(_away(frame, rows), kind="stable")]
+    identity = ops.stage[rows] * frame.run.microbatches + ops.microbatch[rows]
+    twice = ordinal_in_group((identity * len(Kind) + ops.kind[rows]) * 2**20 + _part(frame, rows))
+    second = set(rows[twice > 0].tolist()) | set(_mixed(frame, rows, identity).tolist())
+    found = [finding(frame, row) for row in sorted(second)]
+    reductions, again = _reductions(frame)
+    changes, repeats = repeated_changes(frame)
+    found.extend(again)
+    found.extend(finding(frame, row) for row in repeats.tolist())
+    return Findings(len(rows) + reductions + changes, found)
+
+
+def _away(frame: Frame, rows: IntArray) -> IntArray:
+    """Put rows that are out of place behind the others, so that they are the second ones."""
+    home = np.asarray(frame.run.placement)
+    return (home[frame.ops.stage[rows]] != frame.ops.rank[rows]).astype(np.int64)
+
+
+def _part(frame: Frame, rows: IntArray) -> IntArray:
+    """Number the part of an operation that each row is, 0 for the whole; each `c` is its own."""
+    part = np.zeros(len(rows), np.int64)
+    numbers: dict[tuple[str, str], int] = {}
+    for at, row in enumerate(rows.tolist()):
+        said = frame.ops.attributes.get(row)
+        if said is None:
+            continue
+        forward = frame.ops.kind[row] == Kind.F
+        own = str(row) if "c" in said and not forward else ""
+        key = (said.get("bucket" if forward else "param", ""), own)
+        if key != ("", ""):
+            part[at] = numbers.setdefault(key, len(numbers) + 1)
+    return part
+
+
+def _mixed(frame: Frame, rows: IntArray, identity: IntArray) -> IntArray:
+    """Return the backwards of the kind that did not come first for their stage and microbatch."""
+    kind = frame.ops.kind[rows]
+    back = np.isin(kind, (Kind.B, Kind.I, Kind.W))
+    rows, identity, split = rows[back], identity[back], kind[back] != Kind.B
+    if not len(rows):
+        return rows
+    order = np.lexsort((np.arange(len(rows)), identity))
+    rows, identity, split = rows[order], identity[order], split[order]
+    first = np.flatnonzero(np.diff(identity, prepend=-1) != 0)
+    leader = np.repeat(split[first], np.diff(np.append(first, len(rows))))
+    return rows[split != leader]
+
+
+def _reductions(frame: Frame) -> tuple[int, list[Finding]]:
+    """Return how many reductions there are, and those that are not the first of their step."""
+    ops = frame.ops
+    staged = (ops.stage >= 0) & (ops.stage < frame.run.schedule.stages)
+    rows = np.flatnonzero(ops.is_kind(Kind.REDUCE) & staged)
+    if frame.run.schedule.gradients.reduce == "none" or not len(rows):
+        return len(rows), []
+    steps = max(frame.run.schedule.steps or 1, frame.run.copies)
+    step = window(frame, rows)
+    has_steps = bool(np.any(ops.is_kind(Kind.STEP, Kind.SKIP)))
+    key = (ops.stage[rows] * (len(rows) + 2) + step) * 2**20 + _part(frame, rows)
+    again = ordinal_in_group(key) > 0
+    if not has_steps:
+        again |= step >= steps
+    return len(rows), [finding(frame, row) for row in rows[again].tolist()]

@@ -1,0 +1,89 @@
+"""What torch's pipeline runtime asks beyond order (profile `torch-runtime`, torch 2.13.0)."""
+
+import numpy as np
+
+from pipeproof.ir.actions import Kind
+from pipeproof.ir.operations import IntArray
+from pipeproof.ir.values import ValueKind
+from pipeproof.semantics.found import Finding, Findings
+from pipeproof.semantics.frame import Frame
+from pipeproof.semantics.relations._spots import finding, ordinal_in_group
+
+__all__ = ["PROFILES", "given_away", "losses_elsewhere"]
+
+PROFILES = frozenset({"torch-runtime"})
+
+
+def given_away(frame: Frame) -> Findings:
+    """An activation is sent before its backward takes it, a gradient once: sending gives it away.
+
+    Source: torch/distributed/pipelining/stage.py (`fwd_cache.pop` in backward, `bwd_cache.pop` in
+    `get_bwd_send_ops`).
+    """
+    if frame.run.schedule.profile not in PROFILES:
+        return Findings(0)
+    ops = frame.ops
+    rows = np.flatnonzero(ops.is_kind(Kind.SEND) & frame.run.is_message)
+    what = ops.value[rows] >> 56
+    forward, backward = rows[what == ValueKind.F], rows[what == ValueKind.B]
+    found = [*_after_backward(frame, forward), *_again(frame, backward)]
+    return Findings(len(forward) + len(backward), found)
+
+
+def _after_backward(frame: Frame, sends: IntArray) -> list[Finding]:
+    ops, total = frame.ops, frame.run.microbatches
+    takers = np.flatnonzero(ops.is_kind(Kind.B, Kind.I) & (ops.microbatch >= 0))
+    key = (ops.rank * (frame.run.schedule.stages + 1) + ops.stage) * total + ops.microbatch
+    first = dict(zip(key[takers][::-1].tolist(), takers[::-1].tolist(), strict=True))
+    stage, microbatch = (ops.value >> 32) & 0xFFFFFF, ops.value & 0xFFFFFFFF
+    wanted = (ops.rank * (frame.run.schedule.stages + 1) + stage) * total + microbatch
+    found = []
+    for row in sends.tolist():
+        taker = first.get(int(wanted[row]), row)
+        if taker < row:
+            why = f"{frame.text(taker)} took the activation"
+            found.append(finding(frame, row, why=why))
+    return found
+
+
+def _again(frame: Frame, sends: IntArray) -> list[Finding]:
+    ops = frame.ops
+    _, value = np.unique(ops.value[sends], return_inverse=True)
+    turn = ordinal_in_group(value.reshape(-1) * frame.ranks + ops.rank[sends])
+    why = "an earlier send gave the gradient away"
+    return [finding(frame, row, why=why) for row in sends[turn > 0].tolist()]
+
+
+def losses_elsewhere(frame: Frame) -> Findings:
+    """Losses are listed in the order in which the last stage runs its forwards, and taken by id.
+
+    Source: torch/distributed/pipelining/schedules.py, `_maybe_compute_loss`, `_maybe_get_loss`.
+    """
+    if frame.run.schedule.profile not in PROFILES:
+        return Findings(0)
+    found: list[Finding] = []
+    judged = 0
+    for line in frame.run.schedule.lines:
+        if line:
+            number, wrong = _line(frame, line[-1])
+            judged += number
+            found.extend(wrong)
+    return Findings(judged, found)
+
+
+def _line(frame: Frame, stage: int) -> tuple[int, list[Finding]]:
+    ops, size = frame.ops, max(frame.run.schedule.microbatches, 1)
+    rows = np.flatnonzero((ops.stage == stage) & ops.is_kind(Kind.F, Kind.B, Kind.I))
+    listed: dict[tuple[int, int], list[int]] = {}
+    judged, found = 0, []
+    for row in rows.tolist():
+        step, index = divmod(int(ops.microbatch[row]), size)
+        losses = listed.setdefault((int(ops.rank[row]), step), [])
+        if ops.kind[row] == Kind.F:
+            losses.append(index)
+            continue
+        judged += 1
+        if index in losses and (index >= len(losses) or losses[index] != index):
+            there = f"that of microbatch {losses[index]}" if index < len(losses) else "nothing"
+            found.append(finding(frame, row, there=there, index=str(index)))
+    return judged, found

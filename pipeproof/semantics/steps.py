@@ -1,0 +1,52 @@
+"""For how many optimizer steps a verdict over one holds."""
+
+import numpy as np
+
+from pipeproof.ir.actions import Kind
+from pipeproof.ir.operations import IntArray
+from pipeproof.semantics.frame import Frame
+from pipeproof.semantics.relations.sharding import ends_as_it_starts
+
+__all__ = ["ends_sharded_as_it_starts", "left_open", "uneven"]
+
+
+def ends_sharded_as_it_starts(frame: Frame) -> bool:
+    """Whether every stage is sharded at the end of the programs as at their start."""
+    return ends_as_it_starts(frame)
+
+
+def left_open(frame: Frame) -> tuple[IntArray, IntArray]:
+    """Return what no wait of the programs completes: moments, and the ends of their ranks.
+
+    Where each moment comes before its rank's end in every execution, one step decides order,
+    messages and storage for any number of steps.
+    """
+    ops = frame.ops
+    waitable = frame.run.is_message | ops.is_kind(Kind.COLL, Kind.TIE)
+    waitable |= ops.is_kind(Kind.REDUCE) & (ops.handle >= 0)
+    rows = np.flatnonzero(waitable & (frame.awaited < 0))
+    message = frame.run.is_message[rows]
+    moments = np.full(len(rows), -1, np.int64)
+    moments[message] = frame.completed(rows[message])
+    return moments, frame.ends + ops.rank[rows]
+
+
+def uneven(frame: Frame) -> str | None:
+    """Return why no number of steps follows from one: SIGNAL and AWAIT, HOLD and DROP differ."""
+    ops = frame.ops
+    size = max(frame.ranks, int(ops.peer.max(initial=0)) + 1)
+    signals, awaits = ops.is_kind(Kind.SIGNAL), ops.is_kind(Kind.AWAIT)
+    sent = np.bincount(ops.rank[signals] * size + ops.peer[signals], minlength=size * size)
+    taken = np.bincount(ops.peer[awaits] * size + ops.rank[awaits], minlength=size * size)
+    for pair in np.flatnonzero(sent != taken).tolist():
+        source, destination = divmod(pair, size)
+        return f"SIGNAL and AWAIT from rank {source} to rank {destination} differ in number"
+    held: dict[int, int] = {}
+    for row in np.flatnonzero(ops.is_kind(Kind.HOLD, Kind.DROP)).tolist():
+        count = int(ops.attributes.get(row, {}).get("count", "1"))
+        sign = 1 if ops.kind[row] == Kind.HOLD else -1
+        held[int(ops.rank[row])] = held.get(int(ops.rank[row]), 0) + sign * count
+    for rank, count in sorted(held.items()):
+        if count:
+            return f"HOLD and DROP of rank {rank} differ in number"
+    return None

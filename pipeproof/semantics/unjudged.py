@@ -1,0 +1,140 @@
+"""What a schedule describes that no rule of this version judges: unknown, never proved."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pipeproof.ir.actions import Kind
+from pipeproof.ir.operations import ANY
+from pipeproof.semantics.frame import Frame
+from pipeproof.semantics.relations._windows import boundaries
+from pipeproof.semantics.relations.dependencies import unwaited_reads
+
+__all__ = ["unjudged"]
+
+_STORAGE = ("PP501", "PP502", "PP503", "PP504", "PP505")
+_GRADIENT = ("PP701", "PP702", "PP703", "PP708")
+_VERSION = ("PP601", "PP602", "PP603", "PP604", "PP605")
+_KEYS: dict[str, tuple[str, ...]] = {
+    "storage": (*_STORAGE, "PP301", "PP506"),
+    "weights": _VERSION,
+    "sizes": ("PP506",),
+    "faults": ("PP106", "PP301", "PP706"),
+    "gradients": (*_GRADIENT, "PP707", "PP709"),
+    "tied": ("PP707",),
+    "norm": ("PP709",),
+    "live": ("PP506",),
+    "memory": ("PP506",),
+    "staleness": ("PP603",),
+    "makespan": ("PP902",),
+}
+_ATTRIBUTES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("buf", "in", "out", "gin", "gout", "keep", "aux", "label"), _STORAGE),
+    **dict.fromkeys(("w", "wv", "fill", "bucket"), (*_VERSION, "PP505")),
+    "sample": ("PP106",),
+    "state": ("PP801",),
+    "rng": ("PP801",),
+    "ctx": ("PP801",),
+    "c": _GRADIENT,
+    "mode": _GRADIENT,
+    "param": (*_GRADIENT, "PP707"),
+    "last": ("PP704", "PP701"),
+    "shard": ("PP707",),
+}
+_KINDS: dict[Kind, tuple[str, ...]] = {
+    **dict.fromkeys((Kind.FREE, Kind.WRITE, Kind.USE), (*_STORAGE, "PP507")),
+    **dict.fromkeys((Kind.HOLD, Kind.DROP), ("PP506", "PP507")),
+    **dict.fromkeys((Kind.ZERO, Kind.SCALE, Kind.STALE), _GRADIENT),
+    Kind.NORM: ("PP709",),
+    Kind.TIE: ("PP707",),
+    Kind.GATHER: _VERSION,
+    **dict.fromkeys((Kind.COMMIT, Kind.ROLLBACK), _VERSION),
+    **dict.fromkeys((Kind.SAVE, Kind.CONSUME, Kind.RESUME, Kind.RESTORE), ("PP803", "PP804")),
+}
+
+
+def unjudged(frame: Frame) -> dict[str, str]:
+    """Return the codes of rules that the schedule needs and this version does not judge, and why.
+
+    A choice leaves every rule undecided (code `PP`): nothing is proved by ignoring one.
+    """
+    found: dict[str, str] = {}
+    for codes, why in _reasons(frame):
+        for code in codes:
+            found.setdefault(code, why)
+    return dict(sorted(found.items()))
+
+
+def _reasons(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
+    yield from _choices(frame)
+    yield from _keys(frame)
+    yield from _operations(frame)
+    if len(unwaited_reads(frame)):
+        yield ("PP501",), "a receive is read without having been waited for"
+    yield from _running_reductions(frame)
+    yield from _later_versions(frame)
+
+
+def _choices(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
+    ops, described = frame.ops, frame.run.schedule.described
+    receives = ops.is_kind(Kind.RECV)
+    if np.any((ops.peer == ANY) | (receives & (ops.value == ANY))):
+        yield ("PP",), "RECV from=any or v=any is a choice"
+    if np.any(ops.is_kind(Kind.CHOOSE)) or any("if" in said for said in ops.attributes.values()):
+        yield ("PP",), "CHOOSE and if= are choices"
+    for key in ("ready", "choices"):
+        if key in described:
+            yield ("PP",), "a rank with `order: ready` is a choice"
+
+
+def _keys(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
+    schedule = frame.run.schedule
+    given = [*schedule.described, *(["gradients"] if schedule.gradients.other else [])]
+    for key in given:
+        if key in _KEYS:
+            yield _KEYS[key], f"the key {key} is not judged yet"
+        elif key == "bounds":
+            value = schedule.described[key]
+            for bound in value if not isinstance(value, str) else ():
+                yield _KEYS.get(str(bound), ("PP506",)), f"bounds.{bound} is not judged yet"
+    if len(schedule.lines) > 1 and np.any(frame.ops.is_kind(Kind.STEP)):
+        yield ("PP707",), "stages at one place of two pipelines are tied"
+
+
+def _operations(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
+    ops = frame.ops
+    used = {name for said in ops.attributes.values() for name in said}
+    for name in sorted(used & _ATTRIBUTES.keys()):
+        yield _ATTRIBUTES[name], f"the attribute {name} is not judged yet"
+    kinds = set(np.unique(ops.kind).tolist())
+    for kind, codes in _KINDS.items():
+        if int(kind) in kinds:
+            yield codes, f"{kind.name} is not judged yet"
+
+
+def _running_reductions(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Tell of a reduction that may still run when its gradient is used or added to."""
+    ops = frame.ops
+    for row in np.flatnonzero(ops.is_kind(Kind.REDUCE) & (ops.handle >= 0)).tolist():
+        users = ops.is_kind(Kind.STEP, Kind.SCALE, Kind.NORM, Kind.B, Kind.W, Kind.ZERO, Kind.TIE)
+        later = np.flatnonzero(users & (ops.stage == ops.stage[row]) & (ops.rank == ops.rank[row]))
+        later = later[later > row]
+        moment = frame.awaited[row]
+        if len(later) and (moment < 0 or moment > frame.start(later[:1])[0]):
+            yield ("PP501", "PP502"), "a gradient is used while its reduction may run"
+            return
+
+
+def _later_versions(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Tell of operations that read weights after a STEP of their stage."""
+    ops = frame.ops
+    steps = boundaries(frame)
+    steps = steps[ops.kind[steps] == Kind.STEP]
+    key = ops.rank * (frame.run.schedule.stages + 1) + ops.stage
+    if len(np.unique(key[steps])) < len(steps) and frame.run.copies == 1:
+        yield (*_VERSION, *_GRADIENT), "a stage takes a second STEP"
+    first = dict(zip(key[steps][::-1].tolist(), steps[::-1].tolist(), strict=True))
+    users = np.flatnonzero(ops.is_kind(Kind.F, Kind.B, Kind.I, Kind.W, Kind.R) & (ops.stage >= 0))
+    after = [row for row in users.tolist() if first.get(int(key[row]), row) < row]
+    if after and frame.run.copies == 1:
+        yield ("PP602",), "an operation stands after a STEP of its stage"

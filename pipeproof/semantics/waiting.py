@@ -1,0 +1,77 @@
+"""Who waits for whom where nothing more can happen: the cycles that are deadlocks."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pipeproof.semantics._cycles import shortest_cycle, strong_components
+from pipeproof.semantics._waitgraph import Node, WaitGraph, build
+from pipeproof.semantics.found import Finding, Spot
+from pipeproof.semantics.model import Model
+from pipeproof.semantics.relations._spots import at
+
+import numpy as np  # isort: skip
+
+__all__ = ["Cycle", "cycles"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """A deadlock: `collective` where only collectives wait for each other."""
+
+    finding: Finding
+    collective: bool
+
+
+def cycles(model: Model, happened: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> tuple[Cycle, ...]:
+    """Return one shortest cycle for each set of ranks and messages that wait for each other.
+
+    Args:
+        model: the schedule under its transport.
+        happened: which events have happened where nothing more can.
+    """
+    graph = build(model, happened)
+    found = [_cycle(model, graph, part) for part in strong_components(graph.nearest)]
+    return tuple(sorted((c for c in found if c), key=lambda c: c.finding.spots))
+
+
+def _cycle(model: Model, graph: WaitGraph, part: frozenset[int]) -> Cycle | None:
+    nodes = shortest_cycle(graph.all, part, graph.place)
+    if not nodes:
+        return None
+    spots = sorted({spot for node in nodes for spot in _spots(model, graph.nodes[node])})
+    links = list(zip(nodes, [*nodes[1:], nodes[0]], strict=True))
+    collective = all((a, b) in graph.through_collectives for a, b in links)
+    facts = {"why": "; ".join(_say(model, graph, links))}
+    return Cycle(Finding(_one_a_row(spots), facts), collective)
+
+
+def _one_a_row(spots: list[Spot]) -> tuple[Spot, ...]:
+    """Keep one place an instruction, in program order."""
+    return tuple({spot.event: spot for spot in reversed(spots)}[event] for event in sorted({s.event for s in spots}))
+
+
+def _spots(model: Model, node: Node) -> Iterator[Spot]:
+    if node.row >= 0:
+        yield at(model.frame, node.row)
+
+
+def _say(model: Model, graph: WaitGraph, links: list[tuple[int, int]]) -> Iterator[str]:
+    for a, b in links:
+        left, right = graph.nodes[a], graph.nodes[b]
+        if left.row >= 0 and left.row == right.row:
+            continue
+        yield f"{_name(model, left)} waits for {_name(model, right)}"
+
+
+def _name(model: Model, node: Node) -> str:
+    ops = model.frame.ops
+    if node.row < 0:
+        return f"rank {node.rank}, at {_standing(model, node)}"
+    text = model.frame.instruction_text(int(ops.instruction[node.row]))
+    return f"{text} of rank {node.rank}" if node.posted else f"rank {node.rank}, at {text},"
+
+
+def _standing(model: Model, node: Node) -> str:
+    if node.instruction < 0:
+        return "the end of its program,"
+    return f"{model.frame.instruction_text(node.instruction)},"

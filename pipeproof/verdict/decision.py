@@ -1,0 +1,40 @@
+"""What an engine hands over: everything that breaks a rule, and an execution for each."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pipeproof.ir.operations import IntArray
+from pipeproof.semantics.found import Finding
+from pipeproof.semantics.logic import Rule
+
+__all__ = ["Broken", "Decision"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Broken:
+    """A rule that does not hold at a finding.
+
+    `cost` counts the events before its places in every execution. `trace` holds events in an
+    order in which they can happen, up to the first illegal one; it is empty where no event shows
+    the fault, or where others of the rule already have one. `reached` is False where its places
+    are not reached.
+    """
+
+    rule: Rule
+    finding: Finding
+    cost: int
+    trace: IntArray
+    reached: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """What an engine found: instances of each rule by code, and all that is broken, first first.
+
+    `complete` says that every event happens in every execution.
+    """
+
+    engine: str
+    instances: Mapping[str, int]
+    broken: tuple[Broken, ...]
+    complete: bool

@@ -1,0 +1,100 @@
+"""What one run of the command found: each file's verdict, or why it has none."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+from pipeproof.errors import Problem
+from pipeproof.ir.source import Places
+from pipeproof.verdict.verdict import FileVerdict, Place
+
+__all__ = ["ERROR", "Failure", "FileReport", "Quote", "Result", "quoted"]
+
+ERROR = "error"
+_ORDER = ("refuted", ERROR, "unknown", "proved")
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """Where an operation stands, from 1, and the whole line as it stands there.
+
+    `file` is named where it is another than the file that was judged.
+    """
+
+    line: int
+    column: int
+    text: str
+    file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Something of ours that broke on a file: 4 do not trust, 101 a bug."""
+
+    message: str
+    exit_code: Literal[4, 101]
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """One schedule and what became of it: a verdict, or else why there is none.
+
+    `problems` are mistakes in the file, `unsupported` says what is not modelled. `quotes` holds,
+    by row of the operation table, what stands at the places that the violations name.
+    """
+
+    path: str
+    verdict: FileVerdict | None = None
+    problems: tuple[Problem, ...] = ()
+    unsupported: str | None = None
+    failure: Failure | None = None
+    quotes: Mapping[int, Quote] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def word(self) -> str:
+        """`proved`, `refuted` or `unknown`; `error` where the file was not judged."""
+        if self.failure is not None or self.problems:
+            return ERROR
+        return self.verdict.verdict if self.verdict is not None else "unknown"
+
+    def quote(self, place: Place) -> Quote | None:
+        """Return what stands at `place`, None where it stands in no file."""
+        return self.quotes.get(place.row)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Everything that one run found, in the order in which it was asked for."""
+
+    version: str
+    files: tuple[FileReport, ...]
+
+    @property
+    def word(self) -> str:
+        """The worst word of all files; `unknown` where there is none, never a success."""
+        words = {report.word for report in self.files}
+        return next((word for word in _ORDER if word in words), "unknown")
+
+    def count(self, word: str) -> int:
+        """Return how many files this word is said of."""
+        return sum(report.word == word for report in self.files)
+
+
+def quoted(
+    verdict: FileVerdict, places: Places, text: str, file: str | None = None
+) -> Mapping[int, Quote]:
+    """Return what stands in `text` at each place that a violation of `verdict` names.
+
+    `file` is whose text it is, where that is not the file that was judged.
+    """
+    violations = [v for each in verdict.transports for v in each.violations]
+    rows = sorted({place.row for violation in violations for place in violation.at} - {-1})
+    lines = text.split("\n") if rows else []
+    quotes: dict[int, Quote] = {}
+    for row in rows:
+        line, column = places.place(row)
+        if line > 0:
+            shown = lines[line - 1].rstrip("\r") if line <= len(lines) else ""
+            quotes[row] = Quote(line, column, shown, file)
+    return MappingProxyType(quotes)

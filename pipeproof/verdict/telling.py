@@ -1,0 +1,121 @@
+"""From what an engine decided to what is said: places, traces, sentences."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pipeproof.ir.actions import Kind
+from pipeproof.ir.operations import NONE
+from pipeproof.semantics.found import Spot
+from pipeproof.semantics.frame import Frame
+from pipeproof.semantics.model import Model
+from pipeproof.verdict.decision import Broken, Decision
+from pipeproof.verdict.verdict import Place, TraceStep, Violation
+
+__all__ = ["trace", "violations"]
+
+_END = "end of program"
+
+
+def violations(model: Model, decision: Decision) -> tuple[Violation, ...]:
+    """Return what is broken, first first; a copy's fault that the first copy has is told once."""
+    frame = model.frame
+    told: set[tuple[object, ...]] = set()
+    found: list[Violation] = []
+    for broken in decision.broken:
+        spots = broken.finding.spots
+        at = tuple(sorted((_place(frame, spot) for spot in spots), key=_in_order))
+        key = (broken.rule.code, tuple((p.rank, p.position, p.row) for p in at))
+        if at and frame.run.copies > 1 and key in told:
+            continue
+        told.add(key)
+        found.append(_violation(model, broken, at, first=not found))
+    return tuple(found)
+
+
+def _in_order(place: Place) -> tuple[int, int, int]:
+    return place.rank, place.position, place.row
+
+
+def _violation(model: Model, broken: Broken, at: tuple[Place, ...], *, first: bool) -> Violation:
+    rule = broken.rule
+    return Violation(
+        rule=rule.code,
+        name=rule.name,
+        message=rule.message.format(**broken.finding.facts),
+        at=at,
+        cost=broken.cost,
+        trace=tuple(trace(model, broken.trace.tolist())),
+        reached=broken.reached,
+        first=first,
+    )
+
+
+def _place(frame: Frame, spot: Spot) -> Place:
+    rank, position = frame.place(spot)
+    length = _length(frame, rank)
+    copy, position = divmod(position, length) if frame.run.copies > 1 and length else (0, position)
+    step = copy if copy else None
+    if spot.row < 0:
+        if frame.run.copies > 1:
+            position, step = length, None
+        return Place(rank, position, _END, -1, step=step)
+    row = int(frame.run.written[spot.row])
+    ops = frame.run.schedule.operations
+    stage, microbatch = int(ops.stage[row]), int(ops.microbatch[row])
+    return Place(
+        rank=rank,
+        position=position,
+        operation=ops.text(row),
+        row=row,
+        stage=None if stage == NONE else stage,
+        microbatch=None if microbatch == NONE else microbatch,
+        version=None if stage == NONE else _version(frame, spot.row),
+        step=step,
+    )
+
+
+def _length(frame: Frame, rank: int) -> int:
+    """Return how many instructions one copy of a rank's program has."""
+    bounds = frame.run.rank_start
+    return int(bounds[rank + 1] - bounds[rank]) // frame.run.copies
+
+
+def _version(frame: Frame, row: int) -> int:
+    """Count the STEPs of the row's stage before it: the version current there."""
+    ops = frame.ops
+    steps = np.flatnonzero(ops.is_kind(Kind.STEP))
+    own = (ops.stage[steps] == ops.stage[row]) & (ops.rank[steps] == ops.rank[row])
+    return int(np.sum(own & (steps < row)))
+
+
+def trace(model: Model, events: list[int]) -> Iterator[TraceStep]:
+    """Yield the events of an execution in words."""
+    frame = model.frame
+    for event in events:
+        kind, number = frame.owner(event)
+        if kind == "instruction":
+            rank = int(frame.instruction_rank[number])
+            position = number - int(frame.run.rank_start[rank])
+            phase = "done" if event % 2 else "start"
+            yield TraceStep(frame.instruction_text(number), phase, rank, position)
+        elif kind == "end":
+            length = int(frame.run.rank_start[number + 1] - frame.run.rank_start[number])
+            yield TraceStep(_END, "done", number, length)
+        else:
+            yield _moved(frame, event, number)
+
+
+def _moved(frame: Frame, event: int, transfer: int) -> TraceStep:
+    arrived = (event - frame.first_transfer) % 2 == 1
+    send, receive = int(frame.pairing.send[transfer]), int(frame.pairing.receive[transfer])
+    row = receive if arrived or send < 0 else send
+    made = send if send >= 0 else receive
+    instruction = int(frame.ops.instruction[row])
+    rank = int(frame.ops.rank[row])
+    return TraceStep(
+        frame.ops.value_text(int(frame.ops.value[made])),
+        "arrived" if arrived else "drained",
+        rank,
+        instruction - int(frame.run.rank_start[rank]),
+    )

@@ -1,0 +1,158 @@
+"""What is said of a schedule: outcome, violations, and the execution that shows each."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Literal
+
+__all__ = [
+    "FileVerdict",
+    "Outcome",
+    "Place",
+    "TraceStep",
+    "TransportVerdict",
+    "Undecided",
+    "Violation",
+    "Warned",
+    "worst",
+]
+
+
+class Outcome(StrEnum):
+    """What is known of a rule, a transport or a file."""
+
+    PROVED = "proved"
+    REFUTED = "refuted"
+    UNKNOWN = "unknown"
+
+
+def worst(outcomes: tuple[Outcome, ...]) -> Outcome:
+    """Return refuted if one is, else unknown if one is, else proved."""
+    for outcome in (Outcome.REFUTED, Outcome.UNKNOWN):
+        if outcome in outcomes:
+            return outcome
+    return Outcome.PROVED
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An operation that a violation names; `position` may be the number of instructions.
+
+    `row` is its row in the table as written, -1 at the end of a program; `step` is 1 in the
+    second of two copies of the programs, else None; `lowered` says that it stands in no file.
+    """
+
+    rank: int
+    position: int
+    operation: str
+    row: int
+    stage: int | None = None
+    microbatch: int | None = None
+    version: int | None = None
+    step: int | None = None
+    lowered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TraceStep:
+    """One event of an execution: `phase` is start, done, drained or arrived."""
+
+    event: str
+    phase: str
+    rank: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A rule broken at `at`, in program order; nothing stands there for what is missing.
+
+    `cost` counts the events that happen before its places in every execution. `trace` is an
+    execution that ends at the first illegal event, empty where no event shows it; `reached` is
+    False where a deadlock keeps the places from being reached.
+    """
+
+    rule: str
+    name: str
+    message: str
+    at: tuple[Place, ...]
+    cost: int
+    trace: tuple[TraceStep, ...] = ()
+    reached: bool = True
+    first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """A rule that was not decided, and why."""
+
+    rule: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """A rule that warns and never refutes."""
+
+    rule: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class TransportVerdict:
+    """What holds of one schedule under one transport.
+
+    `instances` counts, for each selected rule by its code, what it applied to. `steps` is the
+    number of optimizer steps covered. `assumes` are ids of the register in `docs/trust.md`.
+    """
+
+    name: str
+    outcome: Outcome
+    engine: str
+    events: int
+    steps: int | Literal["any"]
+    assumes: tuple[str, ...]
+    instances: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    unknown: tuple[Undecided, ...] = ()
+    warnings: tuple[Warned, ...] = ()
+    violations: tuple[Violation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FileVerdict:
+    """What holds of one schedule under every transport that was asked for.
+
+    `undescribed` names what the schedule does not describe, so that it was not judged; `notes`
+    are sentences about how it was read or lowered.
+    """
+
+    path: str
+    outcome: Outcome
+    stages: int
+    ranks: int
+    microbatches: int
+    operations: int
+    lowering: str
+    profile: str
+    fragment: bool
+    transports: tuple[TransportVerdict, ...]
+    undescribed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    forward_only: bool = False
+
+    @property
+    def verdict(self) -> str:
+        """The outcome as a word."""
+        return self.outcome.value
+
+    @property
+    def first(self) -> Violation | None:
+        """The first violation, of the first transport that refutes."""
+        found = (v for each in self.transports for v in each.violations if v.first)
+        return next(found, None)
+
+    @property
+    def first_rule(self) -> str | None:
+        """The code of the first violation."""
+        return None if self.first is None else self.first.rule

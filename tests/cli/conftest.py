@@ -1,0 +1,56 @@
+"""The command, run here with a judge of the test's own, and run as a process."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.cli.made import MEASURED, PATH, RULES, Asked, Command, Ended, Process, verdict
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    made = Command(lambda document, _: verdict(document), capsys)
+    api = ModuleType("pipeproof.api")
+    contents = {
+        "Asked": Asked,
+        "judge": lambda *asked: made.judge(*asked),  # noqa: PLW0108  a test may replace it
+        "rules": lambda: RULES,
+        "as_run": lambda document: f'{{"name":"{document.name}"}}',
+    }
+    for name, value in contents.items():
+        monkeypatch.setattr(api, name, value, raising=False)
+    monkeypatch.setitem(sys.modules, "pipeproof.api", api)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    return made
+
+
+@pytest.fixture
+def csv(tmp_path: Path) -> Path:
+    path = tmp_path / "run.csv"
+    path.write_text("0F0,0B0\n")
+    return path
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Process:
+    def started(*argv: object, stdin: bytes = b"", **environ: str) -> Ended:
+        began = time.monotonic()
+        done = subprocess.run(  # noqa: S603  our own command
+            [sys.executable, "-c", MEASURED, *map(str, argv)],
+            input=stdin,
+            capture_output=True,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": PATH, **environ},
+            check=False,
+            timeout=60,
+        )
+        seconds = time.monotonic() - began
+        err, _, peak = done.stderr.decode().rstrip("\n").rpartition("\n")
+        return Ended(done.returncode, done.stdout.decode(), err, seconds, int(peak) * 1024)
+
+    return started

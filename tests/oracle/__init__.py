@@ -1,0 +1,1 @@
+"""An operational reading of message passing that shares nothing with the package."""
