@@ -161,7 +161,7 @@ class _Judging:
         asked = schedule.stages * max(1, 0 if schedule.fragment else schedule.microbatches)
         asked *= max(schedule.steps or 2, 1)
         if asked > _DEMANDED:
-            found = f"{schedule.stages} stages × {schedule.microbatches} microbatches"
+            found = f"{schedule.stages} stages by {schedule.microbatches} microbatches"
             expected = f"at most {_DEMANDED} operations of a kind are looked through"
             raise LimitError([Problem(self.document.name, 1, 1, found, expected)])
 

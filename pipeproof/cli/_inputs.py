@@ -118,7 +118,7 @@ def load(source: Input, options: ReadOptions) -> Loaded | None:
             raise _refused(source.name, _why(error), "name a file that can be read") from error
     if max(size, len(data)) > options.limit(limit):
         found = f"the file has {size} bytes" if size else "there are more bytes than that"
-        raise options.exceeded(limit, Problem(source.name, 1, 1, found, ""))
+        raise options.exceeded(Problem(source.name, 1, 1, found, ""), limit)
     try:
         text = data.decode()  # the front-end looks at every character
     except UnicodeDecodeError:

@@ -62,7 +62,7 @@ def _written(document: Document, text: str) -> tuple[str | None, str]:
 
 
 def reported(path: str, error: Exception) -> FileReport:
-    """Return what becomes of a file on which `error` was raised, and say so on stderr.
+    """Return what becomes of a file on which `error` was raised; say on stderr what is wrong.
 
     Raises:
         UsageError: it is no file that is wrong, but an option.
@@ -73,12 +73,10 @@ def reported(path: str, error: Exception) -> FileReport:
         complain(str(error))
         return FileReport(path, problems=error.problems)
     said, code = explained(error)
+    if code is Exit.UNKNOWN:
+        return FileReport(path, unsupported=said)
     complain(f"{path}: {said}")
-    match code:
-        case Exit.UNKNOWN:
-            return FileReport(path, unsupported=said)
-        case Exit.DISTRUST:
-            return FileReport(path, failure=Failure(said, 4))
-        case _:
-            short = f"internal error: {type(error).__name__}: {error}".rstrip(": ")
-            return FileReport(path, failure=Failure(short, 101))
+    if code is Exit.DISTRUST:
+        return FileReport(path, failure=Failure(said, 4))
+    short = f"internal error: {type(error).__name__}: {error}".rstrip(": ")
+    return FileReport(path, failure=Failure(short, 101))

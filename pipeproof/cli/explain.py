@@ -10,7 +10,7 @@ from pipeproof.cli._output import emit
 from pipeproof.errors import did_you_mean, printable
 
 if TYPE_CHECKING:
-    from pipeproof.api import Rule
+    from pipeproof.semantics.logic import Rule
 
 __all__ = ["command"]
 

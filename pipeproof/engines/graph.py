@@ -236,8 +236,7 @@ class _Decider:
         np.minimum.at(earliest, graph.before[onto], graph.after[onto])
         moment = earliest[transfers]
         waits = moment <= after
-        waits &= chain[np.where(waits, moment, 0)] == chain[after]
-        return waits
+        return np.asarray(waits & (chain[np.where(waits, moment, 0)] == chain[after]))
 
     def _path(self, before: int, after: int) -> bool:
         """Whether `before` comes first in every execution.
@@ -289,12 +288,19 @@ class _Showing:
         run = self.decider.run
         if isinstance(rule.axiom, Acyclic):
             events = np.flatnonzero(run.happened)
+        elif len(self.decider.model.weak):
+            last = run.level[self._last(finding, starts)]
+            events = np.flatnonzero(run.happened & (run.level <= last.max(initial=-1)))
         else:
-            shown = finding.event >= 0 and run.level[finding.event] >= 0
-            last = np.asarray([finding.event]) if shown else starts
+            last = self._last(finding, starts)
             events = np.union1d(self.decider.ancestors.of(last), last)
             events = events[run.happened[events]]
         return run.order(events[events < self.frame.events])
+
+    def _last(self, finding: Finding, starts: IntArray) -> IntArray:
+        """Return the events that an execution is to reach: the illegal one, or all places."""
+        shown = finding.event >= 0 and self.decider.run.level[finding.event] >= 0
+        return np.asarray([finding.event]) if shown else starts
 
 
 def decide(model: Model, rules: tuple[Rule, ...]) -> Decision:

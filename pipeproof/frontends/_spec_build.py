@@ -140,7 +140,11 @@ def _import(
         case=options.case if case is None else case,
         base=path.parent,
     )
-    documents = torch_csv.read(decode(data, str(path)), str(path), beside)
+    text = decode(data, str(path))
+    if not torch_csv.sniff(text, str(path)):  # nothing of another file is shown
+        wrong(node, mistakes, "name one that torch wrote", f"{str(path)!r} is no torch CSV")
+        mistakes.settle()
+    documents = torch_csv.read(text, str(path), beside)
     origin = {**_origin(root), "format": IMPORTS[0], "path": str(path)}
     return tuple(
         replace(each, name=mistakes.file, origin=MappingProxyType(origin)) for each in documents

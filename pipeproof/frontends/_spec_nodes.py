@@ -37,7 +37,7 @@ ALIAS = "*"
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """Text; `style` is how it is quoted, as YAML says it, nothing, `'`, `"`, `|`, `>`, or `ALIAS`."""
+    """Text; `style` is how YAML quotes it: nothing, `'`, `"`, `|` or `>`; or `ALIAS`."""
 
     text: str
     line: int

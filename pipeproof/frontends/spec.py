@@ -5,7 +5,7 @@ duplicate keys, no type that a key does not ask for, no recursion, no code.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Protocol
 
@@ -62,6 +62,7 @@ class _Tree:
     def __init__(self, mistakes: Mistakes, options: ReadOptions) -> None:
         self._mistakes = mistakes
         self._options = options
+        self._most = 2 * options.limit("instructions")
         self._open: list[_Open] = []
         self._nodes = 0
         self._documents = 0
@@ -78,7 +79,7 @@ class _Tree:
             for event in yaml.parse(text, Loader=_LOADER):
                 self._take(event)
         except yaml.YAMLError as error:
-            raise _unreadable(error, self._mistakes.file) from None
+            raise self._unreadable(error) from None
         if self._root is None:
             self._mistakes.add(
                 1, 1, "nothing stands in the file", "write pipeproof: 1 and a schedule"
@@ -106,7 +107,7 @@ class _Tree:
 
     def _start(self, event: yaml.ScalarEvent | yaml.CollectionStartEvent) -> None:
         self._nodes += 1
-        if self._nodes > 2 * self._options.limit("instructions"):
+        if self._nodes > self._most:
             raise self._exceeded(event, "instructions", "the file has too many values")
         if event.anchor is not None:
             self._wrong(event, "an anchor stands here", "anchors are refused; write values out")
@@ -158,6 +159,16 @@ class _Tree:
         problem = Problem(self._mistakes.file, *_place(event.start_mark), found, "")
         return self._options.exceeded(problem, limit)
 
+    def _unreadable(self, error: yaml.YAMLError) -> InputError:
+        line, column, found = 1, 1, "this is no YAML"
+        if isinstance(error, yaml.MarkedYAMLError):
+            line, column = _place(error.problem_mark or error.context_mark)
+            found = error.problem or error.context or found
+        problem = Problem(self._mistakes.file, line, column, found, "write YAML or JSON")
+        if "nesting" in found:  # the scanner runs ahead of its events
+            return self._options.exceeded(replace(problem, expected=""), "depth")
+        return ParseError([problem])
+
 
 class _Mark(Protocol):
     """A place as the YAML parser gives it, from 0."""
@@ -168,12 +179,3 @@ class _Mark(Protocol):
 
 def _place(mark: _Mark | None) -> tuple[int, int]:
     return (1, 1) if mark is None else (mark.line + 1, mark.column + 1)
-
-
-def _unreadable(error: yaml.YAMLError, file: str) -> ParseError:
-    if isinstance(error, yaml.MarkedYAMLError):
-        line, column = _place(error.problem_mark or error.context_mark)
-        found = error.problem or error.context or "this is no YAML"
-    else:
-        line, column, found = 1, 1, "this is no YAML"
-    return ParseError([Problem(file, line, column, found, "write YAML or JSON")])

@@ -11,7 +11,7 @@ from pipeproof.ir.actions import LARGEST, TORCH_MESSAGES, Kind, read_action, who
 from pipeproof.ir.operations import ANY, NONE, Row
 from pipeproof.ir.values import MAX_STAGE, NO_VALUE, ValueKind, encode, read_value
 
-__all__ = ["MESSAGES", "Mistake", "Tables", "read_attributes", "read_operation"]
+__all__ = ["MESSAGES", "STAGED", "Mistake", "Tables", "read_attributes", "read_operation"]
 
 MESSAGES = (Kind.SEND, Kind.RECV, *TORCH_MESSAGES)
 _MESSAGE = ("buf", "comm", "shape", "dtype", "layout", "h")
@@ -153,7 +153,7 @@ def read_operation(text: str, tables: Tables, *, alone: bool = True) -> Row:
         Mistake: it is none, or lacks something, or has something that it does not take.
     """
     words = text.split()
-    if not text.isascii():
+    if not text.isascii() or not words:
         raise Mistake(0, f"{printable(text)} is no operation", "programs are written in ASCII")
     staged = _STAGED.fullmatch(words[0])
     if staged is not None and staged[2] in STAGED:

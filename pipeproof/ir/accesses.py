@@ -45,8 +45,9 @@ def reads(run: AsRun) -> Access:
     """Return what operations read through a message or a hand-over.
 
     F reads X.m or the activation of the stage before; L the activation of its stage and Y.m;
-    B and I the gradient of the stage after, or L.m where an L stands; SEND and USE the value they name. What a
-    backward needs of its own stage (what F kept, what I left to W) is no value of this table.
+    B and I the gradient of the stage after, or L.m where an L stands; SEND and USE the value
+    they name. What a backward needs of its own stage (what F kept, what I left to W) is no value
+    of this table.
     """
     ops, (before, after) = run.operations, neighbours(run.schedule)
     parts: list[tuple[IntArray, IntArray]] = []

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
+from operator import attrgetter
 from types import MappingProxyType
 
 import numpy as np
@@ -164,7 +165,10 @@ def build(
     torch_words: bool = False,
 ) -> Operations:
     """Return the table of `rows`, which stand in order of rank, position and member."""
-    columns = {name: read_only([int(getattr(row, name)) for row in rows]) for name in _COLUMNS}
+    columns = {
+        name: read_only(np.fromiter(map(attrgetter(name), rows), np.int64, len(rows)))
+        for name in _COLUMNS
+    }
     attributes = {
         i: MappingProxyType(row.attributes) for i, row in enumerate(rows) if row.attributes
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pipeproof.errors import Problem, did_you_mean, printable
 from pipeproof.ir._instructions import (
     MESSAGES,
+    STAGED,
     Mistake,
     Tables,
     index,
@@ -22,6 +23,10 @@ __all__ = ["Piece", "Programs"]
 
 _SEPARATED = re.compile(r"(?:[^;()]|\([^()]*\)|[()])+")
 _OVERLAP = re.compile(r"\(([^()]*)\)OVERLAP_F_B(?![^ \t])")
+# What most instructions are; their numbers are in range.
+_PLAIN = re.compile(
+    r"(0|[1-9][0-9]{0,6})(F|B|I|W|R|L|SEND_F|RECV_F|SEND_B|RECV_B)(0|[1-9][0-9]{0,8})"
+)
 _MEMBERS = (Kind.F, Kind.B, Kind.I, Kind.W)
 
 
@@ -60,8 +65,11 @@ class Programs:
         self._tables = Tables()
         self._mistakes = mistakes
         self._options = options
+        self._limit = options.limit("instructions")
         self._instructions = 0
         self._reduce_grads = 0
+        self._choices: list[int] = []
+        self._handled: list[int] = []
 
     @property
     def file(self) -> str:
@@ -83,13 +91,13 @@ class Programs:
             ParseError: there are too many mistakes to go on.
             LimitError: there are more instructions than the limit `instructions` allows.
         """
-        first = len(self.rows)
+        self._handled = []
         position = 0
         for piece in pieces:
             for line, start, offset, text in _instructions(piece.text):
                 self._read_instruction(piece, (line, start, offset), text, position)
                 position += 1
-        self._check_handles(first, ordered=ordered)
+        self._check_handles(ordered=ordered)
         self.ranks += 1
 
     def operations(self) -> Operations:
@@ -114,11 +122,12 @@ class Programs:
             ParseError: there are too many mistakes to go on.
         """
         outcomes: dict[str, list[str]] = {}
-        for row in self.rows:
+        for row in map(self.rows.__getitem__, self._choices):
             if row.kind is Kind.CHOOSE:
                 said = outcomes.setdefault(row.attributes["name"], [])
                 said.extend(row.attributes["written"].split("|"))
-        for place, row in enumerate(self.rows):
+        for place in self._choices:
+            row = self.rows[place]
             if "if" not in row.attributes:
                 continue
             name, _, outcome = row.attributes["if"].partition(":")
@@ -137,7 +146,7 @@ class Programs:
     ) -> None:
         line, start, offset = at
         self._instructions += 1
-        if self._instructions > self._options.limit("instructions"):
+        if self._instructions > self._limit:
             place = piece.place(line, start, offset)
             problem = Problem(self._mistakes.file, *place, "there are more instructions", "")
             raise self._options.exceeded(problem, "instructions")
@@ -152,6 +161,10 @@ class Programs:
             self._reduce_grads += 1
         for member, (inside, row) in enumerate(rows):
             row.rank, row.position, row.member = self.ranks, position, member
+            if row.handle != NONE:
+                self._handled.append(len(self.rows))
+            if row.kind is Kind.CHOOSE or "if" in row.attributes:
+                self._choices.append(len(self.rows))
             self.rows.append(row)
             mark = piece.place(line, start, offset + inside)
             self.lines.append(mark[0])
@@ -163,14 +176,13 @@ class Programs:
                 found = f"rank {self.ranks} is none of ranks={row.attributes['ranks']}"
                 raise _At(inside, found, "name the rank whose program this is, too")
 
-    def _check_handles(self, first: int, *, ordered: bool) -> None:
-        rows = self.rows[first:]
+    def _check_handles(self, *, ordered: bool) -> None:
         started: set[int] = set()
         if not ordered:
+            rows = map(self.rows.__getitem__, self._handled)
             started = {row.handle for row in rows if row.kind is not Kind.WAIT}
-        for place, row in enumerate(rows, start=first):
-            if row.handle == NONE:
-                continue
+        for place in self._handled:
+            row = self.rows[place]
             if row.kind is not Kind.WAIT:
                 started.add(row.handle)
             elif row.handle not in started:
@@ -208,6 +220,10 @@ def _instructions(text: str) -> Iterator[tuple[int, int, int, str]]:
 
 def _read_rows(text: str, tables: Tables) -> list[tuple[int, Row]]:
     """Read one instruction: its rows, each with its offset in `text`."""
+    plain = _PLAIN.fullmatch(text)
+    if plain is not None:
+        kind = STAGED[plain[2]].kind
+        return [(0, Row(0, 0, 0, kind, int(plain[1]), int(plain[3])))]
     if text[0] == "[":
         return _read_group(text, tables)
     if text[0] == "(":
@@ -224,7 +240,7 @@ def _read_one(text: str, offset: int, tables: Tables, *, alone: bool = True) -> 
 
 
 def _offset_of(text: str, word: int) -> int:
-    starts = [found.start() for found in re.finditer(r"\S+", text)]
+    starts = [found.start() for found in re.finditer(r"\S+", text)] or [0]
     return starts[min(word, len(starts) - 1)]
 
 

@@ -1,6 +1,5 @@
 """Several optimizer steps: the programs one after the other, with the ids running on."""
 
-import dataclasses
 from types import MappingProxyType
 
 import numpy as np
@@ -11,7 +10,9 @@ from pipeproof.ir.values import ValueKind
 __all__ = ["repeat"]
 
 
-def repeat(ops: Operations, copies: int, microbatches: int) -> tuple[Operations, IntArray, IntArray]:
+def repeat(
+    ops: Operations, copies: int, microbatches: int
+) -> tuple[Operations, IntArray, IntArray]:
     """Return `copies` of the programs, the row each row comes from, and the copy it stands in.
 
     In copy c every microbatch id is c · `microbatches` higher; names stay.
@@ -39,13 +40,19 @@ def repeat(ops: Operations, copies: int, microbatches: int) -> tuple[Operations,
         for row, source in enumerate(from_row)
         if int(source) in ops.attributes
     }
-    repeated = dataclasses.replace(
-        ops,
+    repeated = Operations(
         **{name: read_only(column) for name, column in columns.items()},
         attributes=MappingProxyType(attributes),
+        comms=ops.comms,
+        handles=ops.handles,
+        names=ops.names,
+        torch_words=ops.torch_words,
     )
     return repeated, read_only(from_row), read_only(copy)
 
 
-_COLUMNS = ("rank", "position", "member", "kind", "stage", "microbatch", "value", "peer", "comm")
-_COLUMNS += ("handle", "bracket")
+_COLUMNS = (
+    *("rank", "position", "member", "kind", "stage", "microbatch"),
+    *("value", "peer", "comm", "handle", "bracket"),
+)
+

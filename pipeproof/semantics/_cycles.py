@@ -2,10 +2,13 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 
-__all__ = ["shortest_cycle", "strong_components"]
+__all__ = ["Around", "shortest_cycle", "strong_components"]
 
 Place = tuple[int, int]
+_NOWHERE = (2**62, 0)
 
 
 def strong_components(after: Sequence[Sequence[int]]) -> list[frozenset[int]]:
@@ -47,57 +50,67 @@ def strong_components(after: Sequence[Sequence[int]]) -> list[frozenset[int]]:
     return found
 
 
-def shortest_cycle(
-    after: Callable[[int], Sequence[int]], part: frozenset[int], place: Callable[[int], Place | None]
-) -> list[int]:
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a shortest cycle is looked for in: successors, places, and links that do not count.
+
+    `place(node)` is None for a node that costs nothing. A cycle needs a link outside `inner`.
+    """
+
+    after: Callable[[int], Sequence[int]]
+    place: Callable[[int], Place | None]
+    inner: AbstractSet[tuple[int, int]]
+
+
+def shortest_cycle(graph: Around, part: frozenset[int]) -> list[int]:
     """Return the cycle within `part` with the fewest places, then the lowest ones.
 
-    Nodes at one place, and nodes without a place, cost nothing more. Of cycles with equally many
-    places the one whose lowest place is lowest is taken, then the one whose next is.
+    Nodes at one place, and nodes without a place, cost nothing more. Empty if there is none.
     """
-    starts = sorted((place(node) or (2**62, 0), node) for node in part)
+    starts = sorted((graph.place(node) or _NOWHERE, node) for node in part)
     best: tuple[int, list[Place], list[int]] | None = None
     for lowest, start in starts:
-        path = _around(after, part, place, start, lowest, None if best is None else best[0])
+        path = _around(graph, part, start, lowest, None if best is None else best[0])
         if path:
-            places = sorted({p for node in path if (p := place(node)) is not None})
+            places = sorted({p for node in path if (p := graph.place(node)) is not None})
             if best is None or (len(places), places) < best[:2]:
                 best = (len(places), places, path)
     return best[2] if best else []
 
 
 def _around(
-    after: Callable[[int], Sequence[int]],
-    part: frozenset[int],
-    place: Callable[[int], Place | None],
-    start: int,
-    lowest: Place,
-    most: int | None,
+    graph: Around, part: frozenset[int], start: int, lowest: Place, most: int | None
 ) -> list[int]:
-    """Return a cheapest way from `start` back to it over places not below `lowest`."""
-    cost = {start: 0}
-    came: dict[int, int] = {}
-    todo = deque([start])
-    end = -1
+    """Return a cheapest way from `start` back to it over places not below `lowest`.
+
+    A state is a node and whether a link that counts has been taken.
+    """
+    first = (start, False)
+    cost, came = {first: 0}, {first: first}
+    todo = deque([first])
     while todo:
-        node = todo.popleft()
-        if most is not None and cost[node] > most:
+        state = todo.popleft()
+        node, counted = state
+        if most is not None and cost[state] > most:
             break
-        for other in sorted(after(node), key=lambda n: place(n) or (2**62, 0)):
-            if other not in part or (place(other) or lowest) < lowest:
+        if node == start and counted:
+            return _walked(came, state, first)
+        for other in sorted(graph.after(node), key=lambda n: graph.place(n) or _NOWHERE):
+            there = graph.place(other)
+            if other not in part or (there or lowest) < lowest:
                 continue
-            if other == start:
-                if end < 0 or cost[node] < cost[end]:
-                    end = node
-                continue
-            step = 0 if place(other) is None or place(other) in (place(node), lowest) else 1
-            if other not in cost or cost[node] + step < cost[other]:
-                cost[other] = cost[node] + step
-                came[other] = node
-                (todo.append if step else todo.appendleft)(other)
-    if end < 0:
-        return []
-    path = [end]
-    while path[-1] != start:
+            then = (other, counted or (node, other) not in graph.inner)
+            step = 0 if there is None or there in (graph.place(node), lowest) else 1
+            if then not in cost or cost[state] + step < cost[then]:
+                cost[then], came[then] = cost[state] + step, state
+                (todo.append if step else todo.appendleft)(then)
+    return []
+
+
+def _walked(
+    came: dict[tuple[int, bool], tuple[int, bool]], last: tuple[int, bool], first: tuple[int, bool]
+) -> list[int]:
+    path = [came[last]]
+    while path[-1] != first:
         path.append(came[path[-1]])
-    return path[::-1]
+    return [node for node, _ in reversed(path)]

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeproof.ir.actions import Kind
-from pipeproof.ir.transport import Completion, Groups
+from pipeproof.ir.transport import Groups
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.model import Model
 from pipeproof.semantics.pairing import pair_signals
@@ -33,13 +33,18 @@ class Node:
 
 @dataclass(slots=True)
 class WaitGraph:
-    """Nodes, and for each what it waits for: in full (`all`), or only the nearest in a queue."""
+    """Nodes, and for each what it waits for: in full (`all`), or only the nearest in a queue.
+
+    `inner` are the links between what moves together, `through_collectives` those from an entry
+    to the ranks that are yet to enter, and to the entry from where its rank waits.
+    """
 
     frame: Frame
     nodes: list[Node] = field(default_factory=list)
     nearest: list[list[int]] = field(default_factory=list)
     farther: list[list[int]] = field(default_factory=list)
     through_collectives: set[tuple[int, int]] = field(default_factory=set)
+    inner: set[tuple[int, int]] = field(default_factory=set)
 
     def add(self, node: Node) -> int:
         self.nodes.append(node)
@@ -67,6 +72,7 @@ class _Builder:
         self.rank_node = [self._rank_node(rank) for rank in range(model.frame.ranks)]
         self.end_node: dict[int, int] = {}
         self.entry_node: dict[int, int] = {}
+        self.left_behind: dict[int, int] = {}
 
     def build(self) -> WaitGraph:
         frame = self.frame
@@ -80,6 +86,7 @@ class _Builder:
         before = self._before_in_queue()
         for row in open_.tolist():
             self._link_end(row, before)
+        self._link_left_behind()
         return self.graph
 
     def _rank_node(self, rank: int) -> int:
@@ -163,8 +170,10 @@ class _Builder:
         ends = queues(self.frame)
         instruction = self.frame.ops.instruction
         before: dict[int, tuple[list[int], list[int]]] = {}
-        queue, seen, last, now = -1, [], [], []
-        at = -1
+        seen: list[int] = []
+        last: list[int] = []
+        now: list[int] = []
+        queue = at = -1
         for row, own in zip(ends.rows.tolist(), ends.queue.tolist(), strict=True):
             if own != queue:
                 queue, seen, last, now, at = own, [], [], [], -1
@@ -184,9 +193,9 @@ class _Builder:
         send, receive = int(pairing.send[transfer]), int(pairing.receive[transfer])
         partner = receive if row == send else send
         self._queue(node, row, before)
-        if frame.transport.groups is Groups.ATOMIC:
-            self._link_brackets(node, row, partner, before)
-        elif frame.transport.completion is Completion.RENDEZVOUS:
+        if frame.transport.groups is Groups.ATOMIC and partner >= 0:
+            self._link_brackets(node, row, partner)
+        if frame.together:
             self._link_partner(node, row, partner, before)
         elif row == send:
             self._link_credit(node, transfer)
@@ -232,88 +241,29 @@ class _Builder:
             elif receive >= 0:
                 self._link(node, [self.rank_node[int(frame.ops.rank[receive])]])
 
-    def _link_brackets(
-        self, node: int, row: int, partner: int, before: dict[int, tuple[list[int], list[int]]]
-    ) -> None:
-        """What moves together waits for every bracket of it to be posted, and for its queues.
+    def _link_brackets(self, node: int, row: int, partner: int) -> None:
+        """What moves together waits for all that the others of it wait for.
 
-        Each bracket that is not yet posted, or stands behind others, is an obstacle of its own;
-        ends on the way to it are not ordered among each other.
+        These links alone are no deadlock: a cycle has to leave them through a queue or a rank.
         """
-        set_, unposted = self._linked(row)
-        for other in sorted(unposted):
-            rank = int(self.frame.instruction_rank[other])
-            self._along(node, row, other, [self.rank_node[rank]])
-        for member in sorted(set_):
-            nearest, farther = before.get(member, ([], []))
-            if member != row and (nearest or farther):
-                at = int(self.frame.ops.instruction[member])
-                self._along(node, row, at, nearest + farther)
+        ends = [each for each in self._members(row) if each != row]
+        if self._is_posted(partner):
+            ends += [each for each in self._members(partner) if each != partner]
+        for each in ends:
+            if each in self.end_node:
+                self.graph.nearest[node].append(self.end_node[each])
+                self.graph.inner.add((node, self.end_node[each]))
 
-    def _along(self, node: int, row: int, obstacle: int, targets: list[int]) -> None:
-        """Link an end to `targets` by way of the brackets between it and the obstacle."""
-        way = self._way(int(self.frame.ops.instruction[row]), obstacle)
-        for rows in way:
-            inner = self.graph.add(self._posted_node(rows))
-            self._link(node, [inner])
-            node = inner
-        self._link(node, targets)
-
-    def _members(self, instruction: int) -> list[int]:
+    def _members(self, row: int) -> list[int]:
+        """Return the messages of a row's bracket."""
         ops = self.frame.ops
+        instruction = int(ops.instruction[row])
         low = int(ops.first_row[instruction])
         rows = []
         while low < len(ops) and ops.instruction[low] == instruction:
             rows.append(low)
             low += 1
-        return [row for row in rows if self.frame.run.is_message[row]]
-
-    def _partner(self, row: int) -> int:
-        pairing = self.frame.pairing
-        transfer = int(pairing.of_row[row])
-        send, receive = int(pairing.send[transfer]), int(pairing.receive[transfer])
-        return receive if row == send else send
-
-    def _linked(self, row: int) -> tuple[set[int], set[int]]:
-        """Return the posted ends that move with `row`, and the instructions that are missing."""
-        todo, seen, missing = [int(self.frame.ops.instruction[row])], set[int](), set[int]()
-        rows: set[int] = set()
-        while todo:
-            instruction = todo.pop()
-            if instruction in seen or instruction in missing:
-                continue
-            if not self.happened[2 * instruction]:
-                missing.add(instruction)
-                continue
-            seen.add(instruction)
-            for member in self._members(instruction):
-                rows.add(member)
-                partner = self._partner(member)
-                if partner >= 0:
-                    todo.append(int(self.frame.ops.instruction[partner]))
-        return rows, missing
-
-    def _way(self, start: int, end: int) -> list[int]:
-        """Return, for each posted bracket on a shortest way to `end`, one of its ends."""
-        came: dict[int, tuple[int, int]] = {start: (-1, -1)}
-        todo = [start]
-        for instruction in todo:
-            if instruction == end or not self.happened[2 * instruction]:
-                continue
-            for member in self._members(instruction):
-                partner = self._partner(member)
-                other = int(self.frame.ops.instruction[partner]) if partner >= 0 else -1
-                if other >= 0 and other not in came:
-                    came[other] = (instruction, partner)
-                    todo.append(other)
-        way: list[int] = []
-        at = end
-        while at in came and at != start:
-            back, partner = came[at]
-            if self.happened[2 * at]:
-                way.append(partner)
-            at = back
-        return way[::-1]
+        return [each for each in rows if self.frame.run.is_message[each]]
 
     def _link_weak(self, node: int, row: int, partner: int) -> None:
         """A weak message waits for the ranks that do not stand in a call on its communicator."""
@@ -324,12 +274,28 @@ class _Builder:
         for rank in (int(frame.ops.rank[row]), int(frame.ops.peer[row])):
             at = self.standing[rank]
             inside = at >= 0 and bool(self.happened[2 * at])
-            if comm not in stands_on(frame, rank, at, inside=inside):
-                self._link(node, [self.rank_node[rank]])
+            if comm in stands_on(frame, rank, at, inside=inside):
+                continue
+            self._link(node, [self.rank_node[rank]])
+            if self.happened[frame.ends + rank] and self._is_posted(partner):
+                self.left_behind[node] = partner
+
+    def _link_left_behind(self) -> None:
+        """Tie the ends of a weak message that is waited for and needs a rank that has ended."""
+        todo = list(self.rank_node)
+        seen = set(todo)
+        while todo:
+            for other in self.graph.nearest[todo.pop()]:
+                if other not in seen:
+                    seen.add(other)
+                    todo.append(other)
+        for node, partner in self.left_behind.items():
+            other = self.end_node.get(partner, -1)
+            if other >= 0 and (node in seen or other in seen):
+                self._link(node, [other])
+                self._link(other, [node])
 
 
 def build(model: Model, happened: npt.NDArray[np.bool_]) -> WaitGraph:
     """Return who waits for whom once nothing more can happen."""
     return _Builder(model, happened).build()
-
-

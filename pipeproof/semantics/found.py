@@ -22,8 +22,9 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """Credits of a channel: `drained[n]` waits until at most `capacity - 1` of the messages
-    before it have not `arrived`. A threshold on a count, not an edge.
+    """Credits of a channel, a threshold on a count.
+
+    `drained[n]` waits until at most `capacity - 1` of the messages before it have not `arrived`.
     """
 
     drained: IntArray

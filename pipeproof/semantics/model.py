@@ -81,7 +81,7 @@ class Model:
         frame = self.frame
         pairs: list[IntArray] = []
         never: list[IntArray] = []
-        credits: list[Credit] = []
+        thresholds: list[Credit] = []
         size = frame.events
         for name in assumptions.relations(frame.transport, order):
             edges = EDGES[name](frame)
@@ -92,7 +92,7 @@ class Model:
             pairs.append(shifted)
             lost = edges.never
             never.append(np.where(lost >= frame.events, lost + moved, lost))
-            credits.extend(edges.credits)
+            thresholds.extend(edges.credits)
             size += edges.gates
         joined = np.concatenate(pairs)
         marked = np.zeros(size, np.bool_)
@@ -102,7 +102,7 @@ class Model:
             read_only(joined[:, 0]),
             read_only(joined[:, 1]),
             marked,
-            tuple(credits),
+            tuple(thresholds),
             self._held(size),
         )
 

@@ -3,13 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pipeproof.semantics._cycles import shortest_cycle, strong_components
+import numpy as np
+import numpy.typing as npt
+
+from pipeproof.semantics._cycles import Around, shortest_cycle, strong_components
 from pipeproof.semantics._waitgraph import Node, WaitGraph, build
 from pipeproof.semantics.found import Finding, Spot
 from pipeproof.semantics.model import Model
 from pipeproof.semantics.relations._spots import at
 
-import numpy as np  # isort: skip
 
 __all__ = ["Cycle", "cycles"]
 
@@ -22,7 +24,9 @@ class Cycle:
     collective: bool
 
 
-def cycles(model: Model, happened: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> tuple[Cycle, ...]:
+def cycles(
+    model: Model, happened: npt.NDArray[np.bool_]
+) -> tuple[Cycle, ...]:
     """Return one shortest cycle for each set of ranks and messages that wait for each other.
 
     Args:
@@ -35,7 +39,7 @@ def cycles(model: Model, happened: "np.ndarray[tuple[int], np.dtype[np.bool_]]")
 
 
 def _cycle(model: Model, graph: WaitGraph, part: frozenset[int]) -> Cycle | None:
-    nodes = shortest_cycle(graph.all, part, graph.place)
+    nodes = shortest_cycle(Around(graph.all, graph.place, graph.inner), part)
     if not nodes:
         return None
     spots = sorted({spot for node in nodes for spot in _spots(model, graph.nodes[node])})
@@ -47,7 +51,10 @@ def _cycle(model: Model, graph: WaitGraph, part: frozenset[int]) -> Cycle | None
 
 def _one_a_row(spots: list[Spot]) -> tuple[Spot, ...]:
     """Keep one place an instruction, in program order."""
-    return tuple({spot.event: spot for spot in reversed(spots)}[event] for event in sorted({s.event for s in spots}))
+    return tuple(
+        {spot.event: spot for spot in reversed(spots)}[event]
+        for event in sorted({s.event for s in spots})
+    )
 
 
 def _spots(model: Model, node: Node) -> Iterator[Spot]:

@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from pipeproof.errors import ReplayMismatchError
 from pipeproof.ir.operations import IntArray
-from pipeproof.semantics.logic import Acyclic, Empty, Enforced, Never
+from pipeproof.semantics.logic import Acyclic, Empty, Enforced, Never, Rel
 from pipeproof.semantics.model import Graph, Model
 from pipeproof.semantics.weak import movable
 from pipeproof.verdict.decision import Broken
@@ -90,7 +90,7 @@ def enabled(model: Model, graph: Graph, happened: npt.NDArray[np.bool_]) -> npt.
     able = ~happened & ~waits & ~graph.never
     able[model.events :] = False
     for credit in graph.credits:
-        open_ = np.cumsum(~happened[credit.arrived]) - ~happened[credit.arrived]
+        open_: IntArray = np.cumsum(~happened[credit.arrived]) - ~happened[credit.arrived]
         able[credit.drained[open_ >= credit.capacity]] = False
     return np.asarray(able)
 
@@ -109,7 +109,8 @@ def check(model: Model, broken: Broken) -> None:
     shown = len(broken.trace) > 0 and all(moment[start] != _NEVER for start in starts)
     match axiom:
         case Acyclic():
-            if len(broken.trace):
+            unentered = broken.finding in model.findings(Rel("unentered")).found
+            if len(broken.trace) and not unentered:
                 _stuck(model, graph, moment)
         case Never():
             _demand(not shown or moment[broken.finding.event] != _NEVER, broken)

@@ -75,6 +75,13 @@ def verdict(  # noqa: PLR0913  each says one thing
     )
 
 
+def raising(error: BaseException) -> Judge:
+    def judge(document: Document, asked: Asked) -> FileVerdict:
+        raise error
+
+    return judge
+
+
 def violation(rule: str = "PP301", *at: tuple[int, int]) -> Violation:
     places = tuple(Place(rank, position, "0F0", 0, 0, 0) for rank, position in at)
     return Violation(rule, "deadlock", "they wait", places, 1, first=True)
@@ -98,7 +105,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a process ended: seconds, and the most memory it held, in bytes."""
+    """How a process ended: seconds of processor time, and the most memory held, in bytes."""
 
     code: int
     out: str
@@ -111,6 +118,7 @@ Process = Callable[..., Ended]
 MEASURED = """
 import resource, subprocess, sys
 code = subprocess.run([sys.executable, "-m", "pipeproof", *sys.argv[1:]]).returncode
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_utime + used.ru_stime, used.ru_maxrss, file=sys.stderr)
 sys.exit(code)
 """

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -19,16 +18,9 @@ from pipeproof.errors import (
 )
 from pipeproof.ir.source import Document
 from pipeproof.verdict.verdict import FileVerdict, Outcome, Undecided, Warned
-from tests.cli.made import ROOT, Asked, Command, Judge, Process, verdict, violation
+from tests.cli.made import ROOT, Asked, Command, Process, raising, verdict, violation
 
 PIPEPROOF = (sys.executable, "-m", "pipeproof")
-
-
-def raising(error: BaseException) -> Judge:
-    def judge(document: Document, asked: Asked) -> FileVerdict:
-        raise error
-
-    return judge
 
 
 def refuting(document: Document, asked: Asked) -> FileVerdict:
@@ -215,16 +207,17 @@ def test_a_signal_ends_the_process_with_its_code(number: signal.Signals, code: i
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
         cwd=ROOT,
     )
-    time.sleep(1.0)
+    assert started.stdin is not None
+    started.stdin.write(b"pipeproof: 1\n" * 20_000)  # more than a pipe holds: it is being read
+    started.stdin.flush()
     started.send_signal(number)
     out, err = started.communicate(timeout=20)
 
     assert started.returncode == code
-    assert out.endswith("0 proved, 0 refuted, 0 unknown\n")
-    assert "Traceback" not in err
+    assert out.endswith(b"0 proved, 0 refuted, 0 unknown\n")
+    assert b"Traceback" not in err
 
 
 def test_nothing_heavy_is_imported_to_say_the_version() -> None:

@@ -184,9 +184,10 @@ class _Blame:
         """What an open end waits for, other than the groups that move with it."""
         model, partner = self.model, self.model.partner[number]
         end = model.ends[number]
-        if partner < 0:
-            return []
         found = self._open_nodes(model.before[number])
+        if partner < 0:
+            alone = model.buffered and end.message.send
+            return found + (self._credit_waits(number) if alone else [])
         there = bool(self.posted >> partner & 1)
         alone = model.buffered and end.message.send
         if not alone:
@@ -264,10 +265,10 @@ class _Blame:
         )
 
     def cycles(self) -> Iterator[Violation]:
-        """The shortest cycle of each strongly connected component that holds up a rank."""
+        """The shortest cycle of each strongly connected component."""
         everything = set(self.edges)
         reached = {node: self._reached(node, everything) for node in everything}
-        left = self._waited_for()
+        left = set(everything)
         while left:
             node = min(left)
             component = {other for other in reached[node] if node in reached[other]}

@@ -45,7 +45,10 @@ def _with_segments(frame: Frame, needs: Needs) -> Needs:
     parts = [needs]
     for back in range(1, segments):
         parts.append(_same_stage(frame, rows, ops.microbatch[rows] - back, (Kind.F,)))
-    return Needs(*(np.concatenate(each) for each in zip(*map(_columns, parts), strict=True)))
+    before, after, users, values = (
+        np.concatenate(each) for each in zip(*map(_columns, parts), strict=True)
+    )
+    return Needs(before, after, users, values)
 
 
 def _columns(needs: Needs) -> tuple[IntArray, IntArray, IntArray, IntArray]:

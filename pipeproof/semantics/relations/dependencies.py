@@ -24,7 +24,7 @@ def _needs(frame: Frame, rows: IntArray, values: IntArray, given: Supply) -> Nee
     received = (source >= 0) & ops.is_kind(Kind.RECV)[source] & frame.run.is_message[source]
     never_linked = (source >= 0) & ops.is_kind(Kind.RECV)[source] & ~received
     before = np.full(len(rows), NO_EVENT, np.int64)
-    made = (source >= 0) & ~received
+    made = (source >= 0) & ~received & ~never_linked
     before[made] = frame.done(source[made])
     before[received] = frame.arrived(frame.pairing.of_row[source[received]])
     late = (given.writer < 0) & received
@@ -32,7 +32,7 @@ def _needs(frame: Frame, rows: IntArray, values: IntArray, given: Supply) -> Nee
     start = frame.start(rows)
     inner = made & (given.writer >= 0) & (before == start + 1)
     before[inner] = start[inner]  # an earlier member of the same overlap made it
-    keep = ~_in_flight(frame, rows, given) & ~never_linked
+    keep = ~_in_flight(frame, rows, given)
     named = (values >> 56) == int(ValueKind.NAME)
     given_from_start = np.isin(values >> 56, (ValueKind.X, ValueKind.Y, ValueKind.A)) | named
     elsewhere = _made_elsewhere(frame, rows, values)
@@ -55,7 +55,9 @@ def _made_elsewhere(
     return np.asarray(home[stage] != frame.ops.rank[rows])
 
 
-def _in_flight(frame: Frame, rows: IntArray, given: Supply) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+def _in_flight(
+    frame: Frame, rows: IntArray, given: Supply
+) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
     """Return which reads are of a receive before them that is not waited for before them."""
     ops = frame.ops
     source = given.writer

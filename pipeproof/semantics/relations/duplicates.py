@@ -38,7 +38,7 @@ def duplicated(frame: Frame) -> Findings:
 def _away(frame: Frame, rows: IntArray) -> IntArray:
     """Put rows that are out of place behind the others, so that they are the second ones."""
     home = np.asarray(frame.run.placement)
-    return (home[frame.ops.stage[rows]] != frame.ops.rank[rows]).astype(np.int64)
+    return np.asarray(home[frame.ops.stage[rows]] != frame.ops.rank[rows], np.int64)
 
 
 def _part(frame: Frame, rows: IntArray) -> IntArray:
@@ -68,7 +68,7 @@ def _mixed(frame: Frame, rows: IntArray, identity: IntArray) -> IntArray:
     rows, identity, split = rows[order], identity[order], split[order]
     first = np.flatnonzero(np.diff(identity, prepend=-1) != 0)
     leader = np.repeat(split[first], np.diff(np.append(first, len(rows))))
-    return rows[split != leader]
+    return np.asarray(rows[split != leader])
 
 
 def _reductions(frame: Frame) -> tuple[int, list[Finding]]:

@@ -41,7 +41,8 @@ def _name(frame: Frame, kind: str, keys: IntArray) -> Iterator[Finding]:
         said = " or ".join(f"{stage}{each}{microbatch}" for each in kind.split())
         yield Finding((), {"op": said, "of": "microbatch"})
     if len(keys) > _LISTED:
-        yield Finding((), {"op": f"and {len(keys) - _LISTED} more {kind.split()[0]}", "of": "kind"})
+        more = f"and {len(keys) - _LISTED} more {kind.split(maxsplit=1)[0]}"
+        yield Finding((), {"op": more, "of": "kind"})
 
 
 def _demanded(frame: Frame) -> tuple[IntArray, int]:
@@ -50,7 +51,9 @@ def _demanded(frame: Frame) -> tuple[IntArray, int]:
     total, lines = run.microbatches, run.schedule.lines
     if len(lines) == 1:
         stages = np.asarray(lines[0])
-        return (stages[:, None] * total + np.arange(total)[None, :]).reshape(-1), total * len(stages)
+        return (stages[:, None] * total + np.arange(total)[None, :]).reshape(-1), total * len(
+            stages
+        )
     line_of = np.full(max(run.schedule.stages, 1), 0)
     for number, line in enumerate(lines):
         line_of[list(line)] = number
@@ -99,7 +102,7 @@ def _backwards(frame: Frame) -> tuple[int, list[tuple[str, IntArray]]]:
 def _steps(frame: Frame) -> tuple[int, list[int]]:
     ops = frame.ops
     stepping = np.unique(ops.stage[ops.is_kind(Kind.STEP, Kind.SKIP)])
-    if not np.any(ops.is_kind(Kind.STEP)):
+    if frame.run.schedule.forward_only or not np.any(ops.is_kind(Kind.STEP)):
         return 0, []
     stages = np.arange(frame.run.schedule.stages)
     return len(stages), np.setdiff1d(stages, stepping).tolist()

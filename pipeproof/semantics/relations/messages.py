@@ -37,7 +37,10 @@ def _split_pairs(frame: Frame) -> list[tuple[int, int]]:
     _, value = np.unique(frame.ops.value[rows], return_inverse=True)
     key = _route(frame, rows) * len(rows) + value.reshape(-1)
     left, right = key[: len(sends)], key[len(sends) :]
-    turn = {(int(k), int(n)): int(r) for k, n, r in zip(right, ordinal_in_group(right), receives, strict=True)}
+    turn = {
+        (int(k), int(n)): int(r)
+        for k, n, r in zip(right, ordinal_in_group(right), receives, strict=True)
+    }
     pairs = []
     for k, n, send in zip(left, ordinal_in_group(left), sends, strict=True):
         receive = turn.get((int(k), int(n)))
@@ -145,9 +148,7 @@ def _differing(frame: Frame, paired: IntArray) -> Iterator[Finding]:
         left, right = said.get(send, {}), said.get(receive, {})
         for what in ("shape", "dtype", "layout"):
             if what in left and what in right and left[what] != right[what]:
-                yield finding(
-                    frame, send, receive, what=what, sent=left[what], wanted=right[what]
-                )
+                yield finding(frame, send, receive, what=what, sent=left[what], wanted=right[what])
                 break
 
 

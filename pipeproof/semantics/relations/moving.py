@@ -162,5 +162,3 @@ def entered(frame: Frame) -> Edges:
     other = rows[first[at[found]]]
     pairs = _pairs(frame.start(other), frame.done(rows[first[found]]))
     return Edges(pairs, never=np.unique(frame.done(rows[first[~found]])))
-
-

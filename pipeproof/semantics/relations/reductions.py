@@ -26,7 +26,9 @@ def _last_contribution(frame: Frame, steps: IntArray) -> dict[tuple[int, int], i
     order = np.lexsort((rows, steps, stage))
     stage, steps, rows = stage[order], steps[order], rows[order]
     final = (np.diff(stage, append=-1) != 0) | (np.diff(steps, append=-1) != 0)
-    for s, t, row in zip(stage[final].tolist(), steps[final].tolist(), rows[final].tolist(), strict=True):
+    for s, t, row in zip(
+        stage[final].tolist(), steps[final].tolist(), rows[final].tolist(), strict=True
+    ):
         last[s, t] = row
     return last
 
@@ -79,7 +81,7 @@ def unreduced(frame: Frame) -> Findings:
     gradients, ops = frame.run.schedule.gradients, frame.ops
     reductions = _staged(frame, Kind.REDUCE)
     by_default = gradients.reduce == "default" and len(reductions) > 0 and not frame.fragment
-    if gradients.reduce != "required" and not by_default:
+    if frame.run.schedule.forward_only or (gradients.reduce != "required" and not by_default):
         return Findings(0)
     asked = _uses(frame)
     have = {
@@ -106,7 +108,9 @@ def _uses(frame: Frame) -> list[tuple[int, int, Spot]]:
     adding = contributions(frame)
     pairs = {
         (stage, step)
-        for stage, step in zip(ops.stage[adding].tolist(), window(frame, adding).tolist(), strict=True)
+        for stage, step in zip(
+            ops.stage[adding].tolist(), window(frame, adding).tolist(), strict=True
+        )
         if stage not in stepped
     }
     for stage, step in sorted(pairs):

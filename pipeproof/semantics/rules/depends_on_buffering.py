@@ -18,8 +18,7 @@ RULE = Rule(
     name="depends-on-buffering",
     axiom=Acyclic(PROGRESS, through="messages"),
     message=(
-        "it is stuck under {stuck} and legal when sends are buffered: it depends on "
-        "buffering"
+        "it is stuck under {stuck} and legal when sends are buffered: it depends on buffering"
     ),
     doc=__doc__,
     warns=True,

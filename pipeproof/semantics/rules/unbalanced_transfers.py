@@ -17,8 +17,7 @@ RULE = Rule(
     name="unbalanced-transfers",
     axiom=Empty(Rel("unbalanced")),
     message=(
-        "rank {source} sends {sent} messages to rank {destination}{comm}, which receives "
-        "{received}"
+        "rank {source} sends {sent} messages to rank {destination}{comm}, which receives {received}"
     ),
     doc=__doc__,
 )

@@ -1,0 +1,37 @@
+"""What `explain` says of a rule."""
+
+import json
+
+import pytest
+
+from tests.cli.made import Command
+
+
+@pytest.mark.parametrize("word", ["PP301", "pp301", "deadlock"])
+def test_a_rule_is_explained_by_code_or_name(command: Command, word: str) -> None:
+    assert command("explain", word) == 0
+    assert command.out == "PP301 deadlock\n\nRanks wait.\n\nMore.\n"
+
+
+def test_all_rules_are_listed_in_order_of_codes(command: Command) -> None:
+    assert command("explain") == 0
+    assert command.out == (
+        "PP101  missing-operation: It is missing.\nPP301  deadlock: Ranks wait.\n"
+    )
+
+
+@pytest.mark.parametrize(("word", "meant"), [("PP310", "PP301"), ("dedlock", "deadlock")])
+def test_an_unknown_rule_exits_2_with_what_is_meant(
+    command: Command, word: str, meant: str
+) -> None:
+    assert command("explain", word) == 2
+    assert f"did you mean '{meant}'?" in command.err
+
+
+def test_a_program_reads_json(command: Command) -> None:
+    assert command("explain", "PP301", "--format", "json") == 0
+    assert json.loads(command.out) == [
+        {"code": "PP301", "name": "deadlock", "doc": "Ranks wait.\n\nMore.", "message": "{why}"}
+    ]
+    assert command("explain", "--format", "json") == 0
+    assert len(json.loads(command.out)) == 2
