@@ -203,11 +203,15 @@ class _Judging:
 
     def _decide(self, model: Model) -> Decision:
         judged = tuple(rule for rule in self.rules if not rule.warns)
-        if "PP" in unjudged(model.frame):
+        if "PP" in self._open(model):
             judged = ()
         engine = _ENGINES[self.asked.engine]
         decision: Decision = engine.decide(model, judged)
         return decision
+
+    def _open(self, model: Model) -> dict[str, str]:
+        """Return what the model needs and no rule of this version judges."""
+        return unjudged(model.frame)
 
     def _steps(self, model: Model, *, one_decides: bool) -> int | Literal["any"]:
         steps = self.schedule.steps
@@ -216,7 +220,7 @@ class _Judging:
         return steps
 
     def _unknown(self, model: Model, decision: Decision) -> tuple[Undecided, ...]:
-        found = dict(unjudged(model.frame))
+        found = dict(self._open(model))
         everything = found.pop("PP", None)
         if everything is not None:
             return tuple(Undecided(rule.code, everything) for rule in self.rules if not rule.warns)

@@ -1,8 +1,7 @@
 """How the command ends: exit codes, signals, and what a crash says."""
 
-import platform
 import signal
-import traceback
+import sys
 from enum import IntEnum
 from types import FrameType
 
@@ -59,9 +58,11 @@ def explained(error: Exception) -> tuple[str, Exit]:
 
 
 def _crashed(error: Exception) -> str:
+    import traceback  # noqa: PLC0415  imported when needed
+
     where = "".join(traceback.format_exception(error)).rstrip()
     said = f"{type(error).__name__}: {error}".rstrip(": ")
-    system = f"pipeproof {__version__}, Python {platform.python_version()}, {platform.system()}"
+    system = f"pipeproof {__version__}, Python {sys.version.split()[0]}, {sys.platform}"
     return (
         f"{where}\n"
         f"pipeproof: internal error: {said}\n"

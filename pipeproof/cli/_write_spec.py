@@ -31,6 +31,9 @@ def _lines(document: Document, path: str | None) -> Iterator[str]:
     yield "pipeproof: 1"
     if document.title:
         yield f"title: {_text(document.title)}"
+    source = document.origin.get("source")
+    if isinstance(source, str):
+        yield f"source: {_text(source)}"
     yield f"stages: {schedule.stages}"
     yield f"microbatches: {schedule.microbatches}"
     if schedule.steps != 1:

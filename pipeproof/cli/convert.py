@@ -57,9 +57,11 @@ def _as_run(source: Input, documents: tuple[Document, ...], output: str | None) 
 def _spec(source: Input, documents: tuple[Document, ...], output: str | None) -> str:
     from pipeproof.cli._write_spec import write_spec  # noqa: PLC0415  imported when needed
 
+    document = _only(source, documents)
     folder = Path(output).parent if output is not None else Path()
-    path = None if source.path is None else os.path.relpath(source.path, folder)
-    return write_spec(_only(source, documents), path)
+    programs = document.origin.get("path", source.path)  # of an imported file, its own
+    path = os.path.relpath(programs, folder) if isinstance(programs, str | Path) else None
+    return write_spec(document, path)
 
 
 def _csv(source: Input, documents: tuple[Document, ...], output: str | None) -> str:

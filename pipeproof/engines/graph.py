@@ -288,7 +288,7 @@ class _Showing:
         run = self.decider.run
         if isinstance(rule.axiom, Acyclic):
             events = np.flatnonzero(run.happened)
-        elif len(self.decider.model.weak):
+        elif len(self.decider.model.weak) or self.decider.model.happens_before.credits:
             last = run.level[self._last(finding, starts)]
             events = np.flatnonzero(run.happened & (run.level <= last.max(initial=-1)))
         else:

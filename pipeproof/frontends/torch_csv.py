@@ -64,6 +64,7 @@ def read(text: str, name: str, options: ReadOptions) -> tuple[Document, ...]:
     if cells.has_messages:
         _refuse_bubbles(cells, mistakes)
     schedule = _schedule(cells, len(lines), profile, options)
+    _check_size(schedule, cells, name, options)
     noted = tuple(Problem(name, line, 1, found, expected) for line, found, expected in notes)
     return (Document(name, schedule, cells, notes=noted),)
 
@@ -76,6 +77,18 @@ def _refuse_bubbles(cells: Cells, mistakes: Mistakes) -> None:
     for line, column in cells.bubbles():
         mistakes.add(line, column, "an empty cell stands here", FORBIDDEN_BUBBLE)
     mistakes.settle()
+
+
+def _check_size(schedule: Schedule, cells: Cells, name: str, options: ReadOptions) -> None:
+    """Check that what stages and microbatches ask for is within the limit on instructions."""
+    asked = schedule.stages * schedule.microbatches
+    if asked > options.limit("instructions"):
+        operations = cells.operations
+        wide = schedule.stages > schedule.microbatches
+        farthest = (operations.stage if wide else operations.microbatch).argmax()
+        found = f"{schedule.stages} stages and {schedule.microbatches} microbatches ask for {asked}"
+        problem = Problem(name, *cells.place(int(farthest)), f"{found} operations", "")
+        raise options.exceeded(problem, "instructions")
 
 
 def _schedule(cells: Cells, ranks: int, profile: str, options: ReadOptions) -> Schedule:

@@ -16,7 +16,7 @@ _STUCK = ("PP205", "PP301")
 def told(violation: Violation) -> Iterator[str]:
     """Yield the execution that shows `violation`: at most `LINES` lines.
 
-    Where ranks are stuck, a line a rank says what it has done and where it stands, those of the
+    Where ranks are stuck, a line a rank says what it is past and where it stands, those of the
     violation first; else the last moments in their order, with a column a rank while they are few.
     """
     if not violation.trace:
@@ -44,14 +44,14 @@ def _stand(steps: Sequence[TraceStep]) -> str:
     done = [step.event for step in steps if step.phase == "done"]
     ended = {step.position for step in steps if step.phase == "done"}
     open_ = [step for step in steps if step.phase == "start" and step.position not in ended]
-    said = f"{_elided(done)} done" if done else "nothing done"
+    said = f"past {_elided(done)}" if done else "past nothing"
     if open_:
         stands = open_[-1]
         said += f"; stands at {stands.event} (position {stands.position})"
     return said
 
 
-def _elided(words: Sequence[str], *, ends: int = 3) -> str:
+def _elided(words: Sequence[str], *, ends: int = 2) -> str:
     if len(words) <= 2 * ends:
         return ", ".join(words)
     middle = f"… {len(words) - 2 * ends} more …"

@@ -184,17 +184,21 @@ def _brief(group: list[TransportVerdict]) -> str:
 
 
 def _open(verdict: FileVerdict) -> Iterator[_Line]:
+    """Yield what is undecided and what warns; what differs only by its transport is one line."""
     unknown: dict[str, list[str]] = {}
-    warned: dict[str, list[str]] = {}
+    warned: dict[str, list[tuple[str, str]]] = {}
     for transport in verdict.transports:
         for each in transport.unknown:
             unknown.setdefault(f"{each.rule}: {each.why}", []).append(transport.name)
         for warning in transport.warnings:
-            warned.setdefault(f"{warning.rule}: {warning.message}", []).append(transport.name)
+            said = f"{warning.rule}: {warning.message}"
+            alike = warned.setdefault(said.replace(transport.name, "…"), [])
+            alike.append((transport.name, said))
     for said, names in unknown.items():
         yield from _wrapped(f"not decided under {', '.join(names)}: {said}", "unsure")
-    for said in warned:
-        yield from _wrapped(f"warning {said}", "unsure")
+    for (_, said), *others in warned.values():
+        more = f" (so under {', '.join(name for name, _ in others)})" if others else ""
+        yield from _wrapped(f"warning {said}{more}", "unsure")
 
 
 def _covered(verdict: FileVerdict) -> Iterator[_Line]:

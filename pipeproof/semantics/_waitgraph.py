@@ -269,7 +269,8 @@ class _Builder:
         """A weak message waits for the ranks that do not stand in a call on its communicator."""
         frame = self.frame
         comm = int(frame.ops.comm[row])
-        if frame.ops.comms[comm] not in frame.transport.weak or partner < 0:
+        weak = frame.ops.comms[comm] in frame.transport.weak
+        if not weak or partner < 0 or not self._is_posted(partner):
             return
         for rank in (int(frame.ops.rank[row]), int(frame.ops.peer[row])):
             at = self.standing[rank]
@@ -277,7 +278,7 @@ class _Builder:
             if comm in stands_on(frame, rank, at, inside=inside):
                 continue
             self._link(node, [self.rank_node[rank]])
-            if self.happened[frame.ends + rank] and self._is_posted(partner):
+            if self.happened[frame.ends + rank]:
                 self.left_behind[node] = partner
 
     def _link_left_behind(self) -> None:

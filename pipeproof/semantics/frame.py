@@ -4,6 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
+from pipeproof.ir.accesses import Access, Supply, reads, supply, writes
 from pipeproof.ir.as_run import AsRun, Waits
 from pipeproof.ir.operations import IntArray, Operations, read_only
 from pipeproof.ir.transport import Completion, Groups, Transport
@@ -80,6 +81,12 @@ class Frame:
     def instruction_rank(self) -> IntArray:
         """The rank of each instruction, shape `(instructions,)`."""
         return read_only(self.ops.rank[self.ops.first_row])
+
+    @cached_property
+    def supplied(self) -> tuple[Access, Supply]:
+        """Every read of a value, in order of its row, and who supplies it."""
+        reading = reads(self.run)
+        return reading, supply(self.ops, reading, writes(self.run))
 
     @cached_property
     def awaited(self) -> IntArray:

@@ -14,6 +14,7 @@ from pipeproof.semantics.found import Credit, Findings, Needs
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.logic import HAPPENS_BEFORE, PROGRESS, Order, Rel
 from pipeproof.semantics.relations import EDGES, FINDINGS, NEEDS
+from pipeproof.semantics.relations.moving import moving_sets
 
 __all__ = ["Graph", "Model"]
 
@@ -114,10 +115,14 @@ class Model:
 
     @cached_property
     def weak(self) -> IntArray:
-        """The transfers on weak communicators."""
+        """The transfers on weak communicators, and what moves together with them."""
         frame = self.frame
         names = frame.transport.weak
         numbers = [n for n, name in enumerate(frame.ops.comms) if name in names]
         pairing = frame.pairing
         anchor = np.where(pairing.send >= 0, pairing.send, pairing.receive)
-        return read_only(np.flatnonzero(np.isin(frame.ops.comm[anchor], numbers)))
+        weak = np.isin(frame.ops.comm[anchor], numbers)
+        if frame.atomic:
+            sets = moving_sets(frame)
+            weak = np.isin(sets, sets[weak])
+        return read_only(np.flatnonzero(weak))

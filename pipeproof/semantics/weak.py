@@ -5,6 +5,7 @@ import numpy as np
 from pipeproof.ir.operations import IntArray
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.model import Model
+from pipeproof.semantics.relations.moving import moving_sets
 
 __all__ = ["current", "movable", "stands_on"]
 
@@ -47,10 +48,17 @@ def movable(model: Model, happened: "np.ndarray[tuple[int], np.dtype[np.bool_]]"
         stands_on(frame, rank, at, inside=at >= 0 and bool(happened[2 * at]))
         for rank, at in enumerate(current(frame, happened).tolist())
     ]
-    found = []
-    for transfer in model.weak.tolist():
-        row = max(int(frame.pairing.send[transfer]), int(frame.pairing.receive[transfer]))
-        comm = int(frame.ops.comm[row])
-        if all(comm in calls[int(rank)] for rank in (frame.ops.rank[row], frame.ops.peer[row])):
-            found.append(transfer)
-    return np.asarray(found, np.int64)
+    able = np.asarray([_inside(frame, transfer, calls) for transfer in model.weak.tolist()])
+    if not len(able) or not frame.atomic:
+        return model.weak[able.astype(np.bool_)]
+    sets = moving_sets(frame)[model.weak]
+    return model.weak[~np.isin(sets, sets[~able])]
+
+
+def _inside(frame: Frame, transfer: int, calls: list[frozenset[int]]) -> bool:
+    """Whether both ranks of a transfer stand in a call, where its communicator is weak."""
+    row = max(int(frame.pairing.send[transfer]), int(frame.pairing.receive[transfer]))
+    comm = int(frame.ops.comm[row])
+    if frame.ops.comms[comm] not in frame.transport.weak:
+        return True
+    return all(comm in calls[int(rank)] for rank in (frame.ops.rank[row], frame.ops.peer[row]))

@@ -1,5 +1,6 @@
 """A schedule in another form is the same schedule."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from pipeproof.cli._write_spec import write_spec
 from pipeproof.frontends import spec, torch_csv
 from pipeproof.ir.reading import ReadOptions
 from pipeproof.ir.source import Document
-from tests.cli.made import ROOT, Command
+from tests.cli.made import ROOT, Command, Process
 
 SPECS = sorted((ROOT / "specs").rglob("*.yaml"))
 CSVS = sorted((ROOT / "tests" / "data" / "torch").glob("*__compute_comms.csv"))[::8]
@@ -16,6 +17,7 @@ PROGRAMS = "pipeproof: 1\nmicrobatches: 2\nranks:\n  - 0F0; 0SEND_F0\n  - 1RECV_
 FULL = """\
 pipeproof: 1
 title: "a: b, 'c' \\"d\\" #e"
+source: "arXiv:1811.06965, \u00a7 2"
 stages: 2
 microbatches: 2
 steps: any
@@ -54,6 +56,7 @@ def same(a: Document, b: Document) -> None:
     ):
         assert getattr(a.schedule, name) == getattr(b.schedule, name), name
     assert (a.select, a.ignore, a.title) == (b.select, b.ignore, b.title)
+    assert a.origin.get("source") == b.origin.get("source")
     for one, other in zip(a.expect, b.expect, strict=True):
         assert {**_said(one)} == {**_said(other)}
 
@@ -100,6 +103,19 @@ def test_computations_only_are_imported(command: Command, csv: Path, tmp_path: P
     same(document, torch_csv.read(csv.read_text(), str(csv), ReadOptions())[0])
 
 
+def test_an_imported_file_stays_imported_from_its_own_place(
+    command: Command, csv: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "a").mkdir()
+    path = tmp_path / "a" / "s.yaml"
+    path.write_text(
+        "pipeproof: 1\nmicrobatches: 1\nimport: {format: torch-csv, path: ../run.csv}\n"
+    )
+
+    assert command("convert", path, "--to", "spec", "-o", tmp_path / "s.yaml") == 0
+    assert "\nimport: {format: torch-csv, path: run.csv}\n" in (tmp_path / "s.yaml").read_text()
+
+
 def test_what_torch_has_no_word_for_is_named_with_its_place(
     command: Command, tmp_path: Path
 ) -> None:
@@ -132,6 +148,15 @@ def test_a_spec_of_torchs_actions_becomes_a_csv(command: Command, tmp_path: Path
 def test_what_was_judged_is_a_line_a_schedule(command: Command, csv: Path) -> None:
     assert command("convert", csv, "--to", "as-run") == 0
     assert command.out == f'{{"name":"{csv}"}}\n'
+
+
+def test_what_was_judged_is_canonical_json(process: Process) -> None:
+    ended = process("convert", SPECS[0], "--to", "as-run")
+
+    assert ended.code == 0
+    assert json.dumps(json.loads(ended.out), sort_keys=True, separators=(",", ":")) == (
+        ended.out.rstrip("\n")
+    )
 
 
 def test_one_path_is_one_file(command: Command, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from pipeproof.reports import text
 from pipeproof.verdict.result import FileReport, Quote, Result
-from pipeproof.verdict.verdict import Outcome, Place, TraceStep, Violation
+from pipeproof.verdict.verdict import Outcome, Place, TraceStep, Violation, Warned
 from tests.reports.made import (
     DEADLOCK,
     proved,
@@ -50,8 +50,8 @@ def test_a_place_is_quoted_with_a_caret_below_the_operation() -> None:
 def test_a_deadlock_shows_where_each_rank_stands() -> None:
     said = told(refuted())
 
-    assert "rank 0: 0F0, 0SEND_F0, 0F1 done; stands at 0SEND_F1 (position 3)\n" in said
-    assert "rank 1: 1RECV_F0, 1F0, 1B0 done; stands at 1SEND_B0 (position 3)\n" in said
+    assert "rank 0: past 0F0, 0SEND_F0, 0F1; stands at 0SEND_F1 (position 3)\n" in said
+    assert "rank 1: past 1RECV_F0, 1F0, 1B0; stands at 1SEND_B0 (position 3)\n" in said
 
 
 def test_transports_that_agree_share_a_line() -> None:
@@ -81,6 +81,27 @@ def test_what_is_unknown_says_why() -> None:
 
     assert said.startswith("open.yaml: unknown\n")
     assert "not decided under buffered: PP501: storage is not judged by this version\n" in said
+
+
+def test_a_warning_that_differs_by_its_transport_is_one_line() -> None:
+    found = verdict(
+        *(
+            replace(
+                transport(name, Outcome.PROVED),
+                warnings=(Warned("PP302", f"it is stuck under {name}"),),
+            )
+            for name in ("rendezvous", "rendezvous-edge", "rendezvous-rank")
+        ),
+        outcome=Outcome.PROVED,
+        path="a.yaml",
+    )
+    said = told(FileReport("a.yaml", found))
+
+    assert (
+        "  warning PP302: it is stuck under rendezvous "
+        "(so under rendezvous-edge, rendezvous-rank)\n" in said
+    )
+    assert said.count("PP302") == 1
 
 
 def test_the_last_line_counts() -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipeproof.ir.accesses import Access, Supply, reads, supply, writes
+from pipeproof.ir.accesses import Supply
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
 from pipeproof.ir.values import ValueKind
@@ -67,11 +67,10 @@ def _in_flight(
 
 
 def _read(frame: Frame, *kinds: Kind) -> Needs:
-    reading = reads(frame.run)
+    reading, given = frame.supplied
     chosen = frame.ops.is_kind(*kinds)[reading.rows]
-    access = Access(reading.rows[chosen], reading.values[chosen])
-    given = supply(frame.ops, access, writes(frame.run))
-    return _needs(frame, access.rows, access.values, given)
+    chosen_supply = Supply(given.writer[chosen], given.later[chosen])
+    return _needs(frame, reading.rows[chosen], reading.values[chosen], chosen_supply)
 
 
 def _joined(*parts: Needs) -> Needs:
@@ -110,6 +109,5 @@ def sends(frame: Frame) -> Needs:
 
 def unwaited_reads(frame: Frame) -> IntArray:
     """Return the rows that read what a receive before them brings, without a wait in between."""
-    reading = reads(frame.run)
-    given = supply(frame.ops, reading, writes(frame.run))
+    reading, given = frame.supplied
     return np.unique(reading.rows[_in_flight(frame, reading.rows, given)])

@@ -10,7 +10,7 @@ from pipeproof.semantics.found import Credit, Edges
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.relations._queues import between_classes, queues
 
-__all__ = ["credited", "entered", "grouped", "met", "queued", "transferred", "waited"]
+__all__ = ["credited", "entered", "grouped", "met", "moving_sets", "queued", "transferred", "waited"]
 
 
 def _pairs(before: IntArray, after: IntArray) -> IntArray:
@@ -108,16 +108,9 @@ def grouped(frame: Frame) -> Edges:
     A message without bracket is a group of one. Where there are queues, they hold back all that
     moves together: brackets that stand in one queue never do.
     """
-    pairing, ops = frame.pairing, frame.ops
+    pairing = frame.pairing
     number, sent, received = _all(frame)
-    linked = np.flatnonzero((pairing.send >= 0) & (pairing.receive >= 0))
-    set_of = _linked_sets(
-        ops.instruction[pairing.send[linked]],
-        ops.instruction[pairing.receive[linked]],
-        frame.instructions,
-    )
-    own = set_of[ops.instruction[np.where(pairing.send >= 0, pairing.send, pairing.receive)]]
-    sets, gate = np.unique(own, return_inverse=True)
+    sets, gate = np.unique(moving_sets(frame), return_inverse=True)
     gate = gate.reshape(-1) + frame.events
     lone = (pairing.send < 0) | (pairing.receive < 0)
     pairs = [
@@ -130,6 +123,16 @@ def grouped(frame: Frame) -> Edges:
         after = (order[:, 1] - frame.first_transfer) // 2
         pairs.append(_pairs(order[:, 0], gate[after]))
     return Edges(np.concatenate(pairs), gates=len(sets), never=np.unique(gate[lone]))
+
+
+def moving_sets(frame: Frame) -> IntArray:
+    """Number, for each transfer, the brackets that move together with it under atomic groups."""
+    pairing, instruction = frame.pairing, frame.ops.instruction
+    linked = np.flatnonzero((pairing.send >= 0) & (pairing.receive >= 0))
+    left, right = instruction[pairing.send[linked]], instruction[pairing.receive[linked]]
+    set_of = _linked_sets(left, right, frame.instructions)
+    anchor = np.where(pairing.send >= 0, pairing.send, pairing.receive)
+    return np.asarray(set_of[instruction[anchor]])
 
 
 def _linked_sets(left: IntArray, right: IntArray, size: int) -> IntArray:
