@@ -8,9 +8,10 @@ from pipeproof.cli._expect import Agreement, Shown, compare, shown, wanted
 from pipeproof.cli._index import NAME, Listed, read_index
 from pipeproof.cli._inputs import Input, expand, load
 from pipeproof.cli._output import complain
-from pipeproof.errors import InputError, Problem
+from pipeproof.errors import InputError, Problem, did_you_mean, printable
 from pipeproof.ir.reading import ReadOptions
 from pipeproof.ir.source import Document, Expectation
+from pipeproof.ir.transport import names
 from pipeproof.verdict.verdict import FileVerdict, Outcome
 
 __all__ = ["Compared", "Task", "compared", "tasks"]
@@ -86,9 +87,18 @@ class _Judged:
         self.document = document
         self._verdicts: dict[str | None, FileVerdict] = {}
 
-    def under(self, transport: str | None) -> Shown:
-        """Return what the schedule shows under `transport`, None for all of the file's own."""
+    def under(self, transport: str | None, line: int) -> Shown:
+        """Return what the schedule shows under `transport`, None for all of the file's own.
+
+        Raises:
+            InputError: there is no such transport; `line` is where it is named.
+        """
         own = [each.name for each in self.document.schedule.transports]
+        if transport is not None and transport not in (*own, *names()):
+            found = f"{printable(transport)} is no transport of this file"
+            known = (*own, *(name for name in names() if name not in own))
+            expected = f"write one of {', '.join(known)}{did_you_mean(transport, known)}"
+            raise InputError([Problem(self.document.name, max(line, 1), 1, found, expected)])
         asked = None if transport in own else transport
         if asked not in self._verdicts:
             self._verdicts[asked] = self._judge(asked)
@@ -103,7 +113,7 @@ class _Judged:
 def _one(judged: _Judged, entry: Expectation, name: str) -> Compared:
     path = judged.document.name
     try:
-        agreement, got = compare(entry, judged.under(entry.transport))
+        agreement, got = compare(entry, judged.under(entry.transport, entry.line))
     except Exception as error:  # sorted there, and never silent
         failed = _failed(path, error)
         agrees = failed.agreement is not None and entry.verdict == Outcome.UNKNOWN

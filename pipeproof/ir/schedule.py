@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from pipeproof.ir.actions import BACKWARDS, Kind
+from pipeproof.ir.actions import BACKWARDS
 from pipeproof.ir.operations import Operations
 from pipeproof.ir.transport import Transport
 

@@ -55,4 +55,3 @@ _COLUMNS = (
     *("rank", "position", "member", "kind", "stage", "microbatch"),
     *("value", "peer", "comm", "handle", "bracket"),
 )
-

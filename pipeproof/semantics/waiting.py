@@ -12,7 +12,6 @@ from pipeproof.semantics.found import Finding, Spot
 from pipeproof.semantics.model import Model
 from pipeproof.semantics.relations._spots import at
 
-
 __all__ = ["Cycle", "cycles"]
 
 
@@ -24,9 +23,7 @@ class Cycle:
     collective: bool
 
 
-def cycles(
-    model: Model, happened: npt.NDArray[np.bool_]
-) -> tuple[Cycle, ...]:
+def cycles(model: Model, happened: npt.NDArray[np.bool_]) -> tuple[Cycle, ...]:
     """Return one shortest cycle for each set of ranks and messages that wait for each other.
 
     Args:

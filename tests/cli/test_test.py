@@ -192,6 +192,14 @@ def test_a_disagreement_is_a_line_with_what_was_wanted_and_what_was_found(
     )
 
 
+def test_a_transport_that_the_file_does_not_have_exits_2(command: Command, tmp_path: Path) -> None:
+    path = written(tmp_path, "transport: custom, verdict: proved", "verdict: proved")
+
+    assert command("test", path) == 2
+    assert f"{path}:7:1: 'custom' is no transport of this file; write one of gloo," in command.err
+    assert command.out.endswith("1 agree, 0 differ, 0 unknown\n")
+
+
 def test_only_unknowns_exit_3(command: Command, tmp_path: Path) -> None:
     undecided = (Undecided("PP505", "storage is not judged"),)
     command.judge = lambda document, _: verdict(document, Outcome.UNKNOWN, unknown=undecided)

@@ -10,7 +10,16 @@ from pipeproof.semantics.found import Credit, Edges
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.relations._queues import between_classes, queues
 
-__all__ = ["credited", "entered", "grouped", "met", "moving_sets", "queued", "transferred", "waited"]
+__all__ = [
+    "credited",
+    "entered",
+    "grouped",
+    "met",
+    "moving_sets",
+    "queued",
+    "transferred",
+    "waited",
+]
 
 
 def _pairs(before: IntArray, after: IntArray) -> IntArray:
