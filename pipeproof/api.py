@@ -14,6 +14,7 @@ from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.canonical import canonical
 from pipeproof.ir.reading import ReadOptions
 from pipeproof.ir.schedule import Schedule
+from pipeproof.ir.sets import among, distinct
 from pipeproof.ir.source import Document
 from pipeproof.ir.transport import NAMED, Completion, Transport, named
 from pipeproof.lowering.lower import lower
@@ -263,8 +264,8 @@ def _one_step_decides(model: Model) -> bool:
         return True
     ancestors = graph.Ancestors(model.graph(HAPPENS_BEFORE))
     return all(
-        bool(np.all(np.isin(moments[ends == end], ancestors.of(np.asarray([end])))))
-        for end in np.unique(ends).tolist()
+        bool(np.all(among(moments[ends == end], ancestors.of(np.asarray([end])))))
+        for end in distinct(ends).tolist()
     )
 
 

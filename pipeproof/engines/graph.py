@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
+from pipeproof.ir.sets import among, counted, distinct, either
 from pipeproof.semantics.found import NO_EVENT, Finding, Needs, Spot
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.logic import Acyclic, Axiom, Empty, Enforced, Never, Rel, Rule
@@ -78,7 +79,7 @@ class _Sweep:
         low, high = self.bounds[events], self.bounds[events + 1]
         counts = high - low
         first = np.repeat(low - np.cumsum(counts) + counts, counts)
-        after, times = np.unique(self.next[first + np.arange(len(first))], return_counts=True)
+        after, times = counted(self.next[first + np.arange(len(first))])
         self.waiting[after] -= times
         free = after[self.waiting[after] == 0]
         return np.concatenate((free, self._grant(events))) if self.graph.credits else free
@@ -87,7 +88,7 @@ class _Sweep:
         """Return the sends whose credit came free with `events`."""
         freed = [np.zeros(0, np.int64)]
         for number, credit in enumerate(self.graph.credits):
-            if not np.any(np.isin(credit.arrived, events)):
+            if not np.any(among(credit.arrived, events)):
                 continue
             missing = np.flatnonzero(self.level[credit.arrived] < 0)
             enough = len(missing) >= credit.capacity
@@ -140,12 +141,12 @@ class Ancestors:
     def of(self, events: IntArray) -> IntArray:
         """Return every event and gate strictly before one of `events`."""
         seen = np.zeros(self._size, np.bool_)
-        front = np.unique(events)
+        front = distinct(events)
         while len(front):
             low, high = self._bounds[front], self._bounds[front + 1]
             counts = high - low
             first = np.repeat(low - np.cumsum(counts) + counts, counts)
-            back = np.unique(self._previous[first + np.arange(len(first))])
+            back = distinct(self._previous[first + np.arange(len(first))])
             front = back[~seen[back]]
             seen[front] = True
         return np.flatnonzero(seen)
@@ -251,7 +252,7 @@ class _Decider:
             never = graph.never.copy()
             never[before] = True
             return not bool(run(self.model, replace(graph, never=never)).happened[after])
-        return bool(np.isin(before, self.ancestors.of(np.asarray([after]))))
+        return bool(among(before, self.ancestors.of(np.asarray([after]))))
 
 
 class _Showing:
@@ -293,7 +294,7 @@ class _Showing:
             events = np.flatnonzero(run.happened & (run.level <= last.max(initial=-1)))
         else:
             last = self._last(finding, starts)
-            events = np.union1d(self.decider.ancestors.of(last), last)
+            events = either(self.decider.ancestors.of(last), last)
             events = events[run.happened[events]]
         return run.order(events[events < self.frame.events])
 

@@ -13,6 +13,7 @@ from pipeproof.frontends._torch_scan import Columns, scan
 from pipeproof.ir.actions import COMPUTE, Action, read_action, read_overlap
 from pipeproof.ir.operations import NONE, Bracket, IntArray, Operations, read_only
 from pipeproof.ir.reading import Mistakes
+from pipeproof.ir.sets import among
 from pipeproof.ir.values import MAX_STAGE, NO_VALUE
 
 __all__ = ["FORBIDDEN_BUBBLE", "Cells", "read_rows", "rows_of"]
@@ -31,7 +32,7 @@ class Cells:
         self.operations = operations
         self._lines = lines
         kinds = operations.kind
-        self.has_messages = bool(np.any(~np.isin(kinds, _OVERLAPPED)))
+        self.has_messages = bool(np.any(~among(kinds, _OVERLAPPED)))
         self.instructions = int(np.count_nonzero(operations.member == 0))
         self._starts = lru_cache(maxsize=4)(self._starts_of)
 

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from pipeproof.ir.actions import COMPUTE, TORCH_COMMS, Kind
 from pipeproof.ir.operations import NONE, Bracket, IntArray
+from pipeproof.ir.sets import among
 
 __all__ = ["Columns", "scan"]
 
@@ -69,7 +70,7 @@ def scan(text: str) -> Columns | None:
     actions = _actions(buffer, tokens.start[filled], tokens.end[filled])
     if inside is None or actions is None:
         return None
-    if not np.all(np.isin(actions[0][overlapped[filled]], _OVERLAPPED)):
+    if not np.all(among(actions[0][overlapped[filled]], _OVERLAPPED)):
         return None
     starts = np.concatenate(([True], ~inside[:-1]))[filled]
     index = np.arange(len(starts))
@@ -114,7 +115,7 @@ def _actions(
     microbatch, after = _run(buffer, after_word, end, _MICROBATCH_DIGITS, digits=True)
     found = np.minimum(np.searchsorted(_CODES, code), len(_CODES) - 1)
     kind = _KINDS[found]
-    without = np.isin(kind, _WITHOUT_MICROBATCH)
+    without = among(kind, _WITHOUT_MICROBATCH)
     zero = ord("0")
     right = (
         np.all(after == end)

@@ -8,6 +8,7 @@ from pipeproof.ir.actions import Kind
 from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.operations import Bracket, IntArray, Operations
 from pipeproof.ir.schedule import neighbours
+from pipeproof.ir.sets import among, numbered
 from pipeproof.ir.values import ValueKind, read_value
 
 __all__ = ["Access", "Supply", "codes", "reads", "supply", "writes"]
@@ -59,7 +60,7 @@ def reads(run: AsRun) -> Access:
     stage, microbatch = np.asarray(after)[ops.stage[rows]], ops.microbatch[rows]
     gradient = codes(ValueKind.B, np.maximum(stage, 0), microbatch)
     taken = np.where(stage < 0, codes(ValueKind.L, 0, microbatch), gradient)
-    read = (stage >= 0) | np.isin(microbatch, ops.microbatch[ops.is_kind(Kind.L)])
+    read = (stage >= 0) | among(microbatch, ops.microbatch[ops.is_kind(Kind.L)])
     parts.append((rows[read], taken[read]))
     rows = _known(run, Kind.L)
     parts.append((rows, codes(ValueKind.F, ops.stage[rows], ops.microbatch[rows])))
@@ -79,7 +80,7 @@ def writes(run: AsRun) -> Access:
     parts: list[tuple[IntArray, IntArray]] = []
     rows = _known(run, Kind.F)
     parts.append((rows, codes(ValueKind.F, ops.stage[rows], ops.microbatch[rows])))
-    unwritten = ~np.isin(ops.microbatch[rows], ops.microbatch[ops.is_kind(Kind.L)])
+    unwritten = ~among(ops.microbatch[rows], ops.microbatch[ops.is_kind(Kind.L)])
     rows = rows[unwritten & (np.asarray(after)[ops.stage[rows]] < 0)]
     parts.append((rows, codes(ValueKind.L, 0, ops.microbatch[rows])))
     rows = _known(run, Kind.B, Kind.I)
@@ -145,10 +146,10 @@ def supply(ops: Operations, reading: Access, writing: Access) -> Supply:
 def _key(ops: Operations, rows: IntArray, both: tuple[Access, Access]) -> IntArray:
     """Number the pairs (rank, value), shape `(rows,)`."""
     values = np.concatenate([access.values for access in both])
-    _, number = np.unique(values, return_inverse=True)
+    _, number = numbered(values)
     ranks = int(ops.rank.max(initial=0)) + 1
-    _, key = np.unique(number.reshape(-1) * ranks + ops.rank[rows], return_inverse=True)
-    return np.asarray(key.reshape(-1), np.int64)
+    _, key = numbered(number * ranks + ops.rank[rows])
+    return np.asarray(key, np.int64)
 
 
 def _pick(rows: IntArray, keys: IntArray, at: IntArray, wanted: IntArray) -> IntArray:

@@ -4,6 +4,7 @@ import numpy as np
 
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.schedule import Schedule
+from pipeproof.ir.sets import counted
 
 __all__ = ["resolve"]
 
@@ -22,7 +23,7 @@ def resolve(schedule: Schedule) -> tuple[int, ...]:
     rows = np.flatnonzero(names_stage & (ops.stage < schedule.stages))
     if not len(rows) or not schedule.ranks:
         return tuple(stage % max(schedule.ranks, 1) for stage in range(schedule.stages))
-    pairs, counts = np.unique(ops.stage[rows] * schedule.ranks + ops.rank[rows], return_counts=True)
+    pairs, counts = counted(ops.stage[rows] * schedule.ranks + ops.rank[rows])
     order = np.lexsort((pairs, -counts))
     placement = [stage % schedule.ranks for stage in range(schedule.stages)]
     for pair in pairs[order][::-1]:

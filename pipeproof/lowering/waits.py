@@ -6,6 +6,7 @@ from pipeproof.ir.accesses import reads
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.as_run import AsRun, Waits
 from pipeproof.ir.operations import NONE, IntArray, read_only
+from pipeproof.ir.sets import numbered
 from pipeproof.ir.transport import Wait
 
 __all__ = ["write_in"]
@@ -89,10 +90,10 @@ def _first_reader(run: AsRun, receives: IntArray) -> IntArray:
         return never
     ranks = int(ops.rank.max()) + 1
     values = np.concatenate((reading.values, ops.value[receives]))
-    _, number = np.unique(values, return_inverse=True)
+    _, number = numbered(values)
     size = len(ops) + 1
     rows = np.concatenate((reading.rows, receives))
-    key = (number.reshape(-1) * ranks + ops.rank[rows]) * size + rows
+    key = (number * ranks + ops.rank[rows]) * size + rows
     readers = np.sort(key[: len(reading.rows)])
     own = key[len(reading.rows) :]
     last = own - receives + ops.first_row[ops.instruction[receives]]

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from pipeproof.ir.as_run import AsRun, Waits
 from pipeproof.ir.operations import IntArray, read_only
+from pipeproof.ir.sets import among
 from pipeproof.ir.transport import Transport
 from pipeproof.semantics import assumptions
 from pipeproof.semantics.found import Credit, Findings, Needs
@@ -121,8 +122,8 @@ class Model:
         numbers = [n for n, name in enumerate(frame.ops.comms) if name in names]
         pairing = frame.pairing
         anchor = np.where(pairing.send >= 0, pairing.send, pairing.receive)
-        weak = np.isin(frame.ops.comm[anchor], numbers)
+        weak = among(frame.ops.comm[anchor], numbers)
         if frame.atomic:
             sets = moving_sets(frame)
-            weak = np.isin(sets, sets[weak])
+            weak = among(sets, sets[weak])
         return read_only(np.flatnonzero(weak))

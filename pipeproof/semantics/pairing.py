@@ -7,6 +7,7 @@ import numpy as np
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.operations import IntArray, Operations, read_only
+from pipeproof.ir.sets import among, numbered
 from pipeproof.ir.transport import Match
 
 __all__ = ["Pairing", "pair_messages", "pair_signals"]
@@ -44,10 +45,10 @@ def pair_messages(run: AsRun, match: Match) -> Pairing:
     channel = channels(ops, rows, run.schedule.ranks)
     key = channel
     if match is Match.TAG:
-        _, value = np.unique(ops.value[rows], return_inverse=True)
-        key = channel * (len(rows) + 1) + value.reshape(-1)
-    _, number = np.unique(key, return_inverse=True)
-    key = number.reshape(-1)
+        _, value = numbered(ops.value[rows])
+        key = channel * (len(rows) + 1) + value
+    _, number = numbered(key)
+    key = number
     sends = ops.kind[rows] == Kind.SEND
     paired, lone_sends, lone_receives = _join(key, rows, sends)
     send = np.concatenate((paired[0], lone_sends, np.full(len(lone_receives), -1)))
@@ -79,7 +80,9 @@ def _join(
     """Join the k-th left row of each key with its k-th right row; return what is left over."""
     lrows, lkey = _numbered(key[left], rows[left])
     rrows, rkey = _numbered(key[~left], rows[~left])
-    _, li, ri = np.intersect1d(lkey, rkey, assume_unique=True, return_indices=True)
+    ri = np.searchsorted(rkey, lkey)
+    li = np.flatnonzero(among(lkey, rkey))
+    ri = ri[li]
     order = np.argsort(lrows[li], kind="stable")
     li, ri = li[order], ri[order]
     return (lrows[li], rrows[ri]), _without(lrows, li), _without(rrows, ri)

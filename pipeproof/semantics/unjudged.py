@@ -6,6 +6,7 @@ import numpy as np
 
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import ANY
+from pipeproof.ir.sets import distinct
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.relations._windows import boundaries
 from pipeproof.semantics.relations.dependencies import unwaited_reads
@@ -106,7 +107,7 @@ def _operations(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
     used = {name for said in ops.attributes.values() for name in said}
     for name in sorted(used & _ATTRIBUTES.keys()):
         yield _ATTRIBUTES[name], f"the attribute {name} is not judged yet"
-    kinds = set(np.unique(ops.kind).tolist())
+    kinds = set(distinct(ops.kind).tolist())
     for kind, codes in _KINDS.items():
         if int(kind) in kinds:
             yield codes, f"{kind.name} is not judged yet"
@@ -131,7 +132,7 @@ def _later_versions(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
     steps = boundaries(frame)
     steps = steps[ops.kind[steps] == Kind.STEP]
     key = ops.rank * (frame.run.schedule.stages + 1) + ops.stage
-    if len(np.unique(key[steps])) < len(steps) and frame.run.copies == 1:
+    if len(distinct(key[steps])) < len(steps) and frame.run.copies == 1:
         yield (*_VERSION, *_GRADIENT), "a stage takes a second STEP"
     first = dict(zip(key[steps][::-1].tolist(), steps[::-1].tolist(), strict=True))
     users = np.flatnonzero(ops.is_kind(Kind.F, Kind.B, Kind.I, Kind.W, Kind.R) & (ops.stage >= 0))

@@ -3,6 +3,7 @@
 import numpy as np
 
 from pipeproof.ir.operations import IntArray
+from pipeproof.ir.sets import among
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.model import Model
 from pipeproof.semantics.relations.moving import moving_sets
@@ -52,7 +53,7 @@ def movable(model: Model, happened: "np.ndarray[tuple[int], np.dtype[np.bool_]]"
     if not len(able) or not frame.atomic:
         return model.weak[able.astype(np.bool_)]
     sets = moving_sets(frame)[model.weak]
-    return model.weak[~np.isin(sets, sets[~able])]
+    return model.weak[~among(sets, sets[~able])]
 
 
 def _inside(frame: Frame, transfer: int, calls: list[frozenset[int]]) -> bool:

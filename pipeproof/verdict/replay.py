@@ -5,6 +5,7 @@ import numpy.typing as npt
 
 from pipeproof.errors import ReplayMismatchError
 from pipeproof.ir.operations import IntArray
+from pipeproof.ir.sets import among, distinct
 from pipeproof.semantics.logic import Acyclic, Empty, Enforced, Never, Rel
 from pipeproof.semantics.model import Graph, Model
 from pipeproof.semantics.weak import movable
@@ -21,7 +22,7 @@ def happen(model: Model, graph: Graph, trace: IntArray) -> IntArray:
     Raises:
         ReplayMismatchError: an event of the trace cannot happen in its place.
     """
-    if len(np.unique(trace)) != len(trace) or np.any((trace < 0) | (trace >= model.events)):
+    if len(distinct(trace)) != len(trace) or np.any((trace < 0) | (trace >= model.events)):
         message = "an execution names an event twice, or one that does not exist"
         raise ReplayMismatchError(message)
     moment = np.full(graph.size, _NEVER, np.int64)
@@ -119,7 +120,7 @@ def check(model: Model, broken: Broken) -> None:
         case Enforced(rel, _):
             needs = model.needs(rel)
             rows = [spot.row for spot in broken.finding.spots]
-            before = needs.before[np.isin(needs.rows, rows)]
+            before = needs.before[among(needs.rows, rows)]
             late = (before < 0) | (moment[np.maximum(before, 0)] == _NEVER)
             late |= before > max(starts)
             _demand(bool(np.any(late)), broken)

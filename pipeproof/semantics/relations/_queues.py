@@ -6,6 +6,7 @@ import numpy as np
 
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
+from pipeproof.ir.sets import without
 from pipeproof.ir.transport import Queue
 from pipeproof.ir.values import ValueKind
 from pipeproof.semantics.frame import Frame
@@ -71,7 +72,7 @@ def between_classes(frame: Frame, ends: Ends, *, gated: bool = True) -> tuple[In
     before, after = rows[first[single - 1]], rows[first[single]]
     pairs = [_order(frame, before, after)]
     gates = 0
-    for each in np.setdiff1d(follows, single):
+    for each in without(follows, single):
         left = rows[first[each - 1] : first[each]]
         right = rows[first[each] : first[each] + size[each]]
         made, used = _between(frame, left, right, gates if gated else None)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from pipeproof.ir.operations import IntArray
+from pipeproof.ir.sets import counted
 from pipeproof.semantics.found import Finding, Spot
 from pipeproof.semantics.frame import Frame
 
@@ -27,7 +28,7 @@ def finding(frame: Frame, *rows: int, **facts: str) -> Finding:
 
 def grouped_counts(keys: IntArray) -> tuple[IntArray, IntArray]:
     """Return each distinct key and how often it occurs."""
-    found, counts = np.unique(keys, return_counts=True)
+    found, counts = counted(keys)
     return found, counts
 
 

@@ -5,6 +5,7 @@ import numpy as np
 from pipeproof.ir.accesses import Supply
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
+from pipeproof.ir.sets import among, distinct
 from pipeproof.ir.values import ValueKind
 from pipeproof.semantics.found import NO_EVENT, Needs
 from pipeproof.semantics.frame import Frame
@@ -34,7 +35,7 @@ def _needs(frame: Frame, rows: IntArray, values: IntArray, given: Supply) -> Nee
     before[inner] = start[inner]  # an earlier member of the same overlap made it
     keep = ~_in_flight(frame, rows, given)
     named = (values >> 56) == int(ValueKind.NAME)
-    given_from_start = np.isin(values >> 56, (ValueKind.X, ValueKind.Y, ValueKind.A)) | named
+    given_from_start = among(values >> 56, (ValueKind.X, ValueKind.Y, ValueKind.A)) | named
     elsewhere = _made_elsewhere(frame, rows, values)
     keep &= ~((source < 0) & (given_from_start | frame.fragment | elsewhere))
     return Needs(before[keep], start[keep], rows[keep], values[keep])
@@ -110,4 +111,4 @@ def sends(frame: Frame) -> Needs:
 def unwaited_reads(frame: Frame) -> IntArray:
     """Return the rows that read what a receive before them brings, without a wait in between."""
     reading, given = frame.supplied
-    return np.unique(reading.rows[_in_flight(frame, reading.rows, given)])
+    return distinct(reading.rows[_in_flight(frame, reading.rows, given)])

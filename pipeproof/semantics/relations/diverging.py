@@ -3,6 +3,7 @@
 import numpy as np
 
 from pipeproof.ir.actions import Kind
+from pipeproof.ir.sets import distinct
 from pipeproof.semantics.found import Finding, Findings
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.relations._spots import finding
@@ -22,10 +23,10 @@ def _steps(frame: Frame) -> tuple[int, list[Finding]]:
     rows = boundaries(frame)
     turn = steps_before(frame, rows)
     found = []
-    for step in np.unique(turn).tolist():
+    for step in distinct(turn).tolist():
         here = rows[turn == step]
         kinds = frame.ops.kind[here]
-        if len(np.unique(kinds)) > 1:
+        if len(distinct(kinds)) > 1:
             stepping = ", ".join(str(rank) for rank in _ranks(frame, here[kinds == Kind.STEP]))
             skipping = ", ".join(str(rank) for rank in _ranks(frame, here[kinds == Kind.SKIP]))
             why = f"rank {stepping} takes the optimizer step, rank {skipping} leaves it out"
@@ -34,7 +35,7 @@ def _steps(frame: Frame) -> tuple[int, list[Finding]]:
 
 
 def _ranks(frame: Frame, rows: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> list[int]:
-    return [int(rank) for rank in np.unique(frame.ops.rank[rows])]
+    return [int(rank) for rank in distinct(frame.ops.rank[rows])]
 
 
 def _samples(frame: Frame) -> tuple[int, list[Finding]]:

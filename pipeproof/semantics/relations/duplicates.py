@@ -4,6 +4,7 @@ import numpy as np
 
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
+from pipeproof.ir.sets import among
 from pipeproof.semantics.found import Finding, Findings
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.relations._spots import finding, ordinal_in_group
@@ -60,7 +61,7 @@ def _part(frame: Frame, rows: IntArray) -> IntArray:
 def _mixed(frame: Frame, rows: IntArray, identity: IntArray) -> IntArray:
     """Return the backwards of the kind that did not come first for their stage and microbatch."""
     kind = frame.ops.kind[rows]
-    back = np.isin(kind, (Kind.B, Kind.I, Kind.W))
+    back = among(kind, (Kind.B, Kind.I, Kind.W))
     rows, identity, split = rows[back], identity[back], kind[back] != Kind.B
     if not len(rows):
         return rows

@@ -6,6 +6,7 @@ import numpy as np
 
 from pipeproof.ir.actions import TORCH_MESSAGES, Kind
 from pipeproof.ir.operations import NONE, IntArray
+from pipeproof.ir.sets import among, both, distinct, either, without
 from pipeproof.ir.values import ValueKind
 from pipeproof.semantics.found import Finding, Findings
 from pipeproof.semantics.frame import Frame
@@ -78,12 +79,12 @@ def _exists(frame: Frame) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
 def _present(frame: Frame, *kinds: Kind) -> IntArray:
     ops = frame.ops
     rows = np.flatnonzero(ops.is_kind(*kinds) & _exists(frame))
-    return np.unique(ops.stage[rows] * frame.run.microbatches + ops.microbatch[rows])
+    return distinct(ops.stage[rows] * frame.run.microbatches + ops.microbatch[rows])
 
 
 def _forwards(frame: Frame) -> tuple[int, IntArray]:
     keys, wanted = _demanded(frame)
-    return wanted, np.setdiff1d(keys, _present(frame, Kind.F), assume_unique=True)
+    return wanted, without(keys, _present(frame, Kind.F))
 
 
 def _backwards(frame: Frame) -> tuple[int, list[tuple[str, IntArray]]]:
@@ -92,20 +93,20 @@ def _backwards(frame: Frame) -> tuple[int, list[tuple[str, IntArray]]]:
     keys, wanted = _demanded(frame)
     whole = _present(frame, Kind.B)
     first, second = _present(frame, Kind.I), _present(frame, Kind.W)
-    none = np.setdiff1d(keys, np.concatenate((whole, first, second)))
-    split = np.setdiff1d(np.union1d(first, second), whole)
-    split = np.intersect1d(split, keys)
-    lacking = [("I", np.setdiff1d(split, first)), ("W", np.setdiff1d(split, second))]
+    none = without(keys, np.concatenate((whole, first, second)))
+    split = without(either(first, second), whole)
+    split = both(split, keys)
+    lacking = [("I", without(split, first)), ("W", without(split, second))]
     return wanted, [("B I", none), *lacking]
 
 
 def _steps(frame: Frame) -> tuple[int, list[int]]:
     ops = frame.ops
-    stepping = np.unique(ops.stage[ops.is_kind(Kind.STEP, Kind.SKIP)])
+    stepping = distinct(ops.stage[ops.is_kind(Kind.STEP, Kind.SKIP)])
     if frame.run.schedule.forward_only or not np.any(ops.is_kind(Kind.STEP)):
         return 0, []
     stages = np.arange(frame.run.schedule.stages)
-    return len(stages), np.setdiff1d(stages, stepping).tolist()
+    return len(stages), without(stages, stepping).tolist()
 
 
 def unknown(frame: Frame) -> Findings:
@@ -140,7 +141,7 @@ def misplaced(frame: Frame) -> Findings:
     home = np.asarray((*run.placement, NONE))
     long_form = ops.is_kind(Kind.SEND, Kind.RECV, Kind.LOAD)
     written = run.schedule.operations.kind[run.written]
-    short = np.isin(written, TORCH_MESSAGES)
+    short = among(written, TORCH_MESSAGES)
     bound = (~long_form | short) & (ops.stage >= 0) & (ops.stage < run.schedule.stages)
     away = bound & (home[np.where(bound, ops.stage, -1)] != ops.rank)
     found = [
@@ -148,7 +149,7 @@ def misplaced(frame: Frame) -> Findings:
         for row in np.flatnonzero(away).tolist()
     ]
     what = ops.value >> 56
-    linking = long_form & np.isin(what, (ValueKind.F, ValueKind.B))
+    linking = long_form & among(what, (ValueKind.F, ValueKind.B))
     own = np.flatnonzero(linking & (ops.peer == ops.rank) & ~away)
     for row in own.tolist():
         found.append(finding(frame, row, why="its two stages live on one rank"))

@@ -6,6 +6,7 @@ import numpy as np
 
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
+from pipeproof.ir.sets import among, distinct, numbered, without
 from pipeproof.semantics.found import Finding, Findings
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.pairing import pair_signals
@@ -34,8 +35,8 @@ def _split_pairs(frame: Frame) -> list[tuple[int, int]]:
     rows = np.concatenate((sends, receives))
     if not len(sends) or not len(receives):
         return []
-    _, value = np.unique(frame.ops.value[rows], return_inverse=True)
-    key = _route(frame, rows) * len(rows) + value.reshape(-1)
+    _, value = numbered(frame.ops.value[rows])
+    key = _route(frame, rows) * len(rows) + value
     left, right = key[: len(sends)], key[len(sends) :]
     turn = {
         (int(k), int(n)): int(r)
@@ -87,12 +88,12 @@ def unbalanced(frame: Frame) -> Findings:
     """On each channel as many messages are sent as received."""
     told = [row for pair in _split_pairs(frame) for row in pair]
     pairing = frame.pairing
-    channels = np.unique(pairing.channel)
-    kept = ~(np.isin(pairing.send, told) | np.isin(pairing.receive, told))
+    channels = distinct(pairing.channel)
+    kept = ~(among(pairing.send, told) | among(pairing.receive, told))
     lone_send = kept & (pairing.receive < 0)
     lone_receive = kept & (pairing.send < 0)
     found = []
-    for channel in channels[np.isin(channels, pairing.channel[lone_send | lone_receive])].tolist():
+    for channel in channels[among(channels, pairing.channel[lone_send | lone_receive])].tolist():
         here = kept & (pairing.channel == channel)
         sent, received = int(np.sum(here & ~lone_receive)), int(np.sum(here & ~lone_send))
         if sent != received:
@@ -156,7 +157,7 @@ def stranded(frame: Frame) -> Findings:
     """No message leaves its sender that nobody receives."""
     sends, _ = _lone(frame)
     told = [row for pair in _split_pairs(frame) for row in pair]
-    sends = np.setdiff1d(sends, told)
+    sends = without(sends, told)
     sent = int(np.sum(frame.run.is_message & frame.ops.is_kind(Kind.SEND)))
     found = []
     for row in sends.tolist():

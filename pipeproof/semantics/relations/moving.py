@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 
 from pipeproof.ir.operations import Bracket, IntArray
+from pipeproof.ir.sets import distinct, first_of, numbered
 from pipeproof.ir.transport import Match, Queue
 from pipeproof.semantics.found import Credit, Edges
 from pipeproof.semantics.frame import Frame
@@ -119,8 +120,8 @@ def grouped(frame: Frame) -> Edges:
     """
     pairing = frame.pairing
     number, sent, received = _all(frame)
-    sets, gate = np.unique(moving_sets(frame), return_inverse=True)
-    gate = gate.reshape(-1) + frame.events
+    sets, gate = numbered(moving_sets(frame))
+    gate = gate + frame.events
     lone = (pairing.send < 0) | (pairing.receive < 0)
     pairs = [
         _pairs(frame.start(pairing.send[sent]), gate[sent]),
@@ -131,7 +132,7 @@ def grouped(frame: Frame) -> Edges:
         order, _ = between_classes(frame, queues(frame), gated=False)
         after = (order[:, 1] - frame.first_transfer) // 2
         pairs.append(_pairs(order[:, 0], gate[after]))
-    return Edges(np.concatenate(pairs), gates=len(sets), never=np.unique(gate[lone]))
+    return Edges(np.concatenate(pairs), gates=len(sets), never=distinct(gate[lone]))
 
 
 def moving_sets(frame: Frame) -> IntArray:
@@ -167,10 +168,10 @@ def entered(frame: Frame) -> Edges:
     rows = rows[ops.peer[rows] != ops.rank[rows]]
     key = (ops.rank[rows] * frame.ranks + ops.peer[rows]) * len(ops.comms) + ops.comm[rows]
     mirror = (ops.peer[rows] * frame.ranks + ops.rank[rows]) * len(ops.comms) + ops.comm[rows]
-    calls, first = np.unique(key, return_index=True)
+    calls, first = first_of(key)
     at = np.searchsorted(calls, mirror[first])
     found = at < len(calls)
     found[found] = calls[at[found]] == mirror[first][found]
     other = rows[first[at[found]]]
     pairs = _pairs(frame.start(other), frame.done(rows[first[found]]))
-    return Edges(pairs, never=np.unique(frame.done(rows[first[~found]])))
+    return Edges(pairs, never=distinct(frame.done(rows[first[~found]])))

@@ -4,6 +4,7 @@ import numpy as np
 
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
+from pipeproof.ir.sets import numbered
 from pipeproof.ir.values import ValueKind
 from pipeproof.semantics.found import Finding, Findings
 from pipeproof.semantics.frame import Frame
@@ -48,8 +49,8 @@ def _after_backward(frame: Frame, sends: IntArray) -> list[Finding]:
 
 def _again(frame: Frame, sends: IntArray) -> list[Finding]:
     ops = frame.ops
-    _, value = np.unique(ops.value[sends], return_inverse=True)
-    turn = ordinal_in_group(value.reshape(-1) * frame.ranks + ops.rank[sends])
+    _, value = numbered(ops.value[sends])
+    turn = ordinal_in_group(value * frame.ranks + ops.rank[sends])
     why = "an earlier send gave the gradient away"
     return [finding(frame, row, why=why) for row in sends[turn > 0].tolist()]
 
