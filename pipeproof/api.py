@@ -3,7 +3,7 @@
 import dataclasses
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from pipeproof.engines import graph
 from pipeproof.errors import LimitError, Problem
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.as_run import AsRun
-from pipeproof.ir.canonical import canonical
 from pipeproof.ir.reading import ReadOptions
 from pipeproof.ir.schedule import Schedule
 from pipeproof.ir.sets import among, distinct
@@ -25,17 +24,19 @@ from pipeproof.semantics.model import Model
 from pipeproof.semantics.rules import all_rules
 from pipeproof.semantics.steps import ends_sharded_as_it_starts, left_open, uneven
 from pipeproof.semantics.unjudged import unjudged
-from pipeproof.verdict import replay
 from pipeproof.verdict.decision import Decision
-from pipeproof.verdict.telling import violations
 from pipeproof.verdict.verdict import (
     FileVerdict,
     Outcome,
     TransportVerdict,
     Undecided,
+    Violation,
     Warned,
     worst,
 )
+
+if TYPE_CHECKING:
+    from pipeproof.semantics.found import Findings
 
 __all__ = ["Asked", "as_run", "judge", "judge_text", "rules"]
 
@@ -79,6 +80,8 @@ def judge(document: Document, asked: Asked | None = None) -> FileVerdict:
 
 def as_run(document: Document, asked: Asked | None = None) -> str:
     """Return what is judged in canonical JSON: messages resolved, and every wait by transport."""
+    from pipeproof.ir.canonical import canonical  # noqa: PLC0415  only asked for by `convert`
+
     judging = _Judging(document, asked or Asked())
     run = lower(judging.schedule)
     resolved = dataclasses.replace(
@@ -88,7 +91,7 @@ def as_run(document: Document, asked: Asked | None = None) -> str:
     for transport in judging.transports:
         waits = write_in(run, transport.wait)
         pairs = sorted(zip(waits.rows.tolist(), waits.moments.tolist(), strict=True))
-        awaited[transport.wait.value] = [[row, moment] for row, moment in pairs]
+        awaited[transport.wait.value] = tuple((str(row), str(moment)) for row, moment in pairs)
     return canonical(resolved, waits=awaited)
 
 
@@ -121,6 +124,7 @@ class _Judging:
         self.ignore = ignore
         self.rules = tuple(rule for rule in all_rules() if self._wanted(rule.code))
         self._runs: dict[int, AsRun] = {}
+        self._found: dict[int, dict[str, Findings]] = {}
         self._buffered: bool | None = None
 
     def _wanted(self, code: str) -> bool:
@@ -169,11 +173,12 @@ class _Judging:
     def _run(self, copies: int) -> AsRun:
         if copies not in self._runs:
             self._runs[copies] = lower(self.schedule, repeated=copies)
+            self._found[copies] = {}
         return self._runs[copies]
 
     def _model(self, transport: Transport, copies: int = 1) -> Model:
         run = self._run(copies)
-        return Model(run, transport, write_in(run, transport.wait))
+        return Model(run, transport, write_in(run, transport.wait), self._found[copies])
 
     def _under(self, transport: Transport) -> TransportVerdict:
         model = self._model(transport)
@@ -181,11 +186,8 @@ class _Judging:
         if self.schedule.steps is None and not one_decides:
             model = self._model(transport, copies=2)
         decision = self._decide(model)
-        for broken in decision.broken:
-            if len(broken.trace) or broken is decision.broken[0]:
-                replay.check(model, broken)
         unknown = self._unknown(model, decision)
-        told = violations(model, decision)
+        told = _replayed(model, decision) if decision.broken else ()
         outcome = Outcome.PROVED
         if told or unknown:
             outcome = Outcome.REFUTED if told else Outcome.UNKNOWN
@@ -251,6 +253,17 @@ class _Judging:
             decisions = (self._decide(model) for model in models)
             self._buffered = all(d.complete and not d.broken for d in decisions)
         return self._buffered
+
+
+def _replayed(model: Model, decision: Decision) -> tuple[Violation, ...]:
+    """Return what is broken in words, once every execution that shows it has been replayed."""
+    from pipeproof.verdict import replay  # noqa: PLC0415  only where something is broken
+    from pipeproof.verdict.telling import violations  # noqa: PLC0415
+
+    for broken in decision.broken:
+        if len(broken.trace) or broken is decision.broken[0]:
+            replay.check(model, broken)
+    return violations(model, decision)
 
 
 def _one_step_decides(model: Model) -> bool:

@@ -14,8 +14,7 @@ A broken rule is a verdict, never an exception.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
+from typing import NamedTuple
 
 __all__ = [
     "InputError",
@@ -33,8 +32,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """One mistake in an input: its place (1-based), what stands there, what was expected."""
 
     file: str
@@ -89,6 +87,8 @@ class ReplayMismatchError(InternalError):
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return `, did you mean 'x'?` for the closest of `known`, or nothing."""
+    from difflib import get_close_matches  # noqa: PLC0415  only where something is wrong
+
     close = get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f", did you mean '{close[0]}'?" if close else ""
 

@@ -1,11 +1,17 @@
 """Members of a room are the files in it."""
 
 import importlib
-import pkgutil
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 
-__all__ = ["members"]
+__all__ = ["members", "names"]
+
+
+def names(room: ModuleType) -> tuple[str, ...]:
+    """Return the names of the members of the package `room`, in order, without importing them."""
+    found = {path.stem for folder in room.__path__ for path in Path(folder).glob("*.py")}
+    return tuple(sorted(name for name in found if not name.startswith("_")))
 
 
 def members(room: ModuleType) -> Iterator[ModuleType]:
@@ -14,6 +20,5 @@ def members(room: ModuleType) -> Iterator[ModuleType]:
     Raises:
         ImportError: a member does not import.
     """
-    for found in sorted(pkgutil.iter_modules(room.__path__), key=lambda member: member.name):
-        if not found.name.startswith("_"):
-            yield importlib.import_module(f"{room.__name__}.{found.name}")
+    for name in names(room):
+        yield importlib.import_module(f"{room.__name__}.{name}")

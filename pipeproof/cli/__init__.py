@@ -2,14 +2,13 @@
 
 import importlib
 import os
-import pkgutil
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
 import click
 
-from pipeproof import __version__
+from pipeproof import __version__, plugins
 from pipeproof.cli._exits import Exit, TerminatedError, explained, stop_on_sigterm
 from pipeproof.cli._output import complain, quiet_pipe
 from pipeproof.errors import InputError, did_you_mean, printable
@@ -23,8 +22,7 @@ class _Subcommands(click.Group):
     """The files of this package: `check.py` holds `command`, run as `pipeproof check`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        found = (member.name for member in pkgutil.iter_modules(__path__))
-        return sorted(name for name in found if not name.startswith("_"))
+        return list(plugins.names(sys.modules[__name__]))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):

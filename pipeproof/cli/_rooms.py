@@ -1,9 +1,10 @@
 """Members of a room by their file names, without importing them."""
 
-import pkgutil
 from types import ModuleType
 
 import click
+
+from pipeproof import plugins
 
 __all__ = ["Member", "names"]
 
@@ -11,8 +12,7 @@ __all__ = ["Member", "names"]
 def names(room: ModuleType) -> list[str]:
     """Return the members of `room` in order, without `engines.engine`, which says what one is."""
     own = room.__name__.rpartition(".")[2].removesuffix("s")
-    found = sorted(member.name for member in pkgutil.iter_modules(room.__path__))
-    return [name for name in found if not name.startswith("_") and name != own]
+    return [name for name in plugins.names(room) if name != own]
 
 
 class Member(click.Choice[str]):

@@ -1,6 +1,6 @@
 """Decide rules on the happens-before graph: exact, and near linear in the number of events."""
 
-from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,11 @@ from pipeproof.semantics.found import NO_EVENT, Finding, Needs, Spot
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.logic import Acyclic, Axiom, Empty, Enforced, Never, Rel, Rule
 from pipeproof.semantics.model import Graph, Model
-from pipeproof.semantics.waiting import Cycle, cycles
 from pipeproof.semantics.weak import movable
 from pipeproof.verdict.decision import Broken, Decision
+
+if TYPE_CHECKING:
+    from pipeproof.semantics.waiting import Cycle
 
 __all__ = ["NAME", "Ancestors", "Run", "decide", "run"]
 
@@ -24,8 +26,7 @@ _EXACT_COSTS = 300
 _NO_PLACE = 2**62
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Run:
+class Run(NamedTuple):
     """The furthest execution: `level[e]` is the round in which event e happens, -1 if never."""
 
     level: IntArray
@@ -168,11 +169,16 @@ class _Decider:
         return self._ancestors
 
     @property
-    def cycles(self) -> tuple[Cycle, ...]:
+    def cycles(self) -> "tuple[Cycle, ...]":
         if self._cycles is None:
             stuck = not bool(np.all(self.run.happened[: self.model.events]))
-            self._cycles = cycles(self.model, self.run.happened) if stuck else ()
+            self._cycles = self._find_cycles() if stuck else ()
         return self._cycles
+
+    def _find_cycles(self) -> "tuple[Cycle, ...]":
+        from pipeproof.semantics.waiting import cycles  # noqa: PLC0415  only where it is stuck
+
+        return cycles(self.model, self.run.happened)
 
     def decide(self, axiom: Axiom) -> tuple[int, list[Finding]]:
         """Return the number of instances of an axiom, and where it does not hold."""
@@ -251,7 +257,7 @@ class _Decider:
         if graph.credits:
             never = graph.never.copy()
             never[before] = True
-            return not bool(run(self.model, replace(graph, never=never)).happened[after])
+            return not bool(run(self.model, graph._replace(never=never)).happened[after])
         return bool(among(before, self.ancestors.of(np.asarray([after]))))
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from types import MappingProxyType
 
 from pipeproof.errors import MalformedScheduleError, Problem, UnsupportedFeatureError
-from pipeproof.frontends import torch_csv
 from pipeproof.frontends._profiles import require_profile
 from pipeproof.frontends._spec_expect import expectations, selected
 from pipeproof.frontends._spec_facts import check_facts, highest_stage, placed
@@ -141,6 +140,8 @@ def _import(
         base=path.parent,
     )
     text = decode(data, str(path))
+    from pipeproof.frontends import torch_csv  # noqa: PLC0415  loaded only where it is read
+
     if not torch_csv.sniff(text, str(path)):  # nothing of another file is shown
         wrong(node, mistakes, "name one that torch wrote", f"{str(path)!r} is no torch CSV")
         mistakes.settle()

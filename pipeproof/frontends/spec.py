@@ -5,7 +5,7 @@ duplicate keys, no type that a key does not ask for, no recursion, no code.
 """
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
 
@@ -166,7 +166,7 @@ class _Tree:
             found = error.problem or error.context or found
         problem = Problem(self._mistakes.file, line, column, found, "write YAML or JSON")
         if "nesting" in found:  # the scanner runs ahead of its events
-            return self._options.exceeded(replace(problem, expected=""), "depth")
+            return self._options.exceeded(problem._replace(expected=""), "depth")
         return ParseError([problem])
 
 

@@ -13,6 +13,8 @@ Source: torch 2.13.0, `torch/distributed/pipelining/schedules.py`, `_Action.from
 
 import re
 
+import numpy as np
+
 from pipeproof.errors import ParseError, Problem
 from pipeproof.frontends._profiles import require_profile, transports_of
 from pipeproof.frontends._torch_rows import FORBIDDEN_BUBBLE, Cells, read_rows, rows_of
@@ -26,6 +28,7 @@ NAME = "torch-csv"
 
 _CELL = re.compile(r"\s*\"?\s*(?:\d+[A-Z]|\()")
 _SNIFFED = 64
+_CHUNK = 1 << 22
 
 
 def sniff(head: str, name: str) -> bool:
@@ -45,6 +48,7 @@ def read(text: str, name: str, options: ReadOptions) -> tuple[Document, ...]:
         UnsupportedFeatureError: the profile is one that this version does not model.
     """
     check_size(text, name, "csv-bytes", options)
+    _check_counts(text, name, options)
     check_characters(text, name)
     mistakes = Mistakes(name)
     if options.case not in (None, 0):
@@ -67,6 +71,23 @@ def read(text: str, name: str, options: ReadOptions) -> tuple[Document, ...]:
     _check_size(schedule, cells, name, options)
     noted = tuple(Problem(name, line, 1, found, expected) for line, found, expected in notes)
     return (Document(name, schedule, cells, notes=noted),)
+
+
+def _check_counts(text: str, name: str, options: ReadOptions) -> None:
+    """Refuse a file with too many lines or cells before anything is made of them."""
+    lines = text.rstrip("\n").count("\n") + 1
+    if lines > options.limit("ranks"):
+        _too_many(name, options, "ranks", lines)
+    most = options.limit("instructions")
+    if len(text) < 3 * most:  # the shortest cell is `0F0` and what parts it from the next
+        return
+    filled = 0
+    for low in range(0, len(text), _CHUNK):
+        codes = np.frombuffer(text[low : low + _CHUNK].encode("utf-8", "replace"), np.uint8)
+        parts = (codes == ord(",")) | (codes == ord("\n"))
+        filled += int(np.sum(parts[1:] & ~parts[:-1]))
+        if filled > most:
+            _too_many(name, options, "instructions", filled)
 
 
 def _too_many(name: str, options: ReadOptions, limit: str, count: int) -> None:

@@ -1,6 +1,6 @@
 """What operations read and write: the one table of it (assumption A11)."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,7 @@ from pipeproof.ir.values import ValueKind, read_value
 __all__ = ["Access", "Supply", "codes", "reads", "supply", "writes"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Access:
+class Access(NamedTuple):
     """Reads or writes: row `rows[k]` touches the value `values[k]`, both shape `(n,)`."""
 
     rows: IntArray
@@ -110,8 +109,7 @@ def _named(ops: Operations, kind: Kind) -> tuple[IntArray, IntArray]:
     return np.asarray(rows, np.int64), np.asarray(values, np.int64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Supply:
+class Supply(NamedTuple):
     """Who supplies each read, all shape `(n,)`.
 
     `writer[k]` is the row that last writes the value on the reader's rank before it, -1 if none;

@@ -1,8 +1,8 @@
 """The kinds of operation, and torch's way of writing them."""
 
 import re
-from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 __all__ = [
     "BACKWARDS",
@@ -86,8 +86,7 @@ _TORCH_PREFIX = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(NamedTuple):
     """One of torch's actions: stage, kind, and microbatch (-1 where there is none)."""
 
     stage: int

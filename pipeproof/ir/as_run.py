@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,8 +48,7 @@ class AsRun:
         return read_only(np.searchsorted(ranks, np.arange(self.schedule.ranks + 1)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Waits:
+class Waits(NamedTuple):
     """Which instruction waits for which row: `rows[k]` completes before `moments[k]`.
 
     A moment is `2 i` for the start of instruction i, `2 i + 1` for its end, and

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from pipeproof.errors import Problem
 from pipeproof.ir.schedule import Plain, Schedule
@@ -19,8 +19,7 @@ class Places(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Marks:
+class Marks(NamedTuple):
     """Places as two columns: `lines[row]` and `columns[row]`."""
 
     lines: tuple[int, ...]

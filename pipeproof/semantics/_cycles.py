@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["Around", "shortest_cycle", "strong_components"]
 
@@ -50,8 +50,7 @@ def strong_components(after: Sequence[Sequence[int]]) -> list[frozenset[int]]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Around:
+class Around(NamedTuple):
     """What a shortest cycle is looked for in: successors, places, and links that do not count.
 
     `place(node)` is None for a node that costs nothing. A cycle needs a link outside `inner`.

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +19,7 @@ from pipeproof.semantics.weak import current, stands_on
 __all__ = ["Node", "WaitGraph", "build"]
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(NamedTuple):
     """Where a rank waits (`row` -1 where it has not started that instruction), or what is posted.
 
     A posted message end, or entry of a collective, has its row.

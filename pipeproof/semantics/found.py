@@ -1,27 +1,26 @@
 """What a relation holds of, in the two shapes that axioms need."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
-from pipeproof.ir.operations import IntArray
+from pipeproof.ir.operations import IntArray, read_only
 
 __all__ = ["NO_EVENT", "Credit", "Edges", "Finding", "Findings", "Needs", "Spot", "no_edges"]
 
 NO_EVENT = -1
+NOTHING = read_only(())
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Spot:
+class Spot(NamedTuple):
     """A place: the row of the operation as run (-1 at the end of a program), and its event."""
 
     event: int
     row: int
 
 
-@dataclass(frozen=True, slots=True)
-class Credit:
+class Credit(NamedTuple):
     """Credits of a channel, a threshold on a count.
 
     `drained[n]` waits until at most `capacity - 1` of the messages before it have not `arrived`.
@@ -32,8 +31,7 @@ class Credit:
     capacity: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Edges:
+class Edges(NamedTuple):
     """Ordered pairs of events, shape `(n, 2)`: the second waits for the first.
 
     Ids from `Frame.events` on are gates of this relation, `gates` of them. `never` are events
@@ -42,7 +40,7 @@ class Edges:
 
     pairs: IntArray
     gates: int = 0
-    never: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
+    never: IntArray = NOTHING
     credits: tuple[Credit, ...] = ()
 
 
@@ -51,8 +49,7 @@ def no_edges() -> Edges:
     return Edges(np.zeros((0, 2), np.int64))
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One thing that a relation holds of: its places in program order, and its facts.
 
     `event` is the event that must never happen, where the axiom is `Never`.
@@ -63,16 +60,14 @@ class Finding:
     event: int = NO_EVENT
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
+class Findings(NamedTuple):
     """All that a relation holds of, and how many `instances` it was looked for in."""
 
     instances: int
     found: Sequence[Finding] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Needs:
+class Needs(NamedTuple):
     """Pairs that must be ordered: `before[k]` (NO_EVENT: it stands nowhere) before `after[k]`.
 
     `rows[k]` is the operation that needs it and `values[k]` the code of what it needs, or -1;

@@ -4,8 +4,7 @@ After herd's cat (Alglave, Cousot, Maranget 2016): a rule is a formula, so that 
 decide it and none needs to know it.
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 __all__ = [
     "HAPPENS_BEFORE",
@@ -21,15 +20,13 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Rel:
+class Rel(NamedTuple):
     """A relation, by the name under which `semantics.relations` knows it."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(NamedTuple):
     """The union of the relations that `assumptions` selects for a transport, by its purpose.
 
     `progress` is what an event waits for; `happens-before` what is ordered in every execution.
@@ -42,8 +39,7 @@ HAPPENS_BEFORE = Order("happens-before")
 PROGRESS = Order("progress")
 
 
-@dataclass(frozen=True, slots=True)
-class Acyclic:
+class Acyclic(NamedTuple):
     """No event waits, through `order`, for itself.
 
     `through` says which cycles a rule is about: those of collectives alone, or those that a
@@ -54,22 +50,19 @@ class Acyclic:
     through: Literal["collectives", "messages"]
 
 
-@dataclass(frozen=True, slots=True)
-class Empty:
+class Empty(NamedTuple):
     """`rel` holds of nothing."""
 
     rel: Rel
 
 
-@dataclass(frozen=True, slots=True)
-class Never:
+class Never(NamedTuple):
     """No event of `rel` happens in any execution."""
 
     rel: Rel
 
 
-@dataclass(frozen=True, slots=True)
-class Enforced:
+class Enforced(NamedTuple):
     """Every pair of `rel` is ordered by a path through `by`, in every execution."""
 
     rel: Rel
@@ -79,8 +72,7 @@ class Enforced:
 Axiom = Acyclic | Empty | Never | Enforced
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """One rule: a code that never changes, the bad thing it is named after, and its formula.
 
     `message` is filled with the facts of a place. A rule that `warns` compares transports and

@@ -1,7 +1,7 @@
 """The events of a schedule under a transport, and what each waits for."""
 
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,14 +14,13 @@ from pipeproof.semantics import assumptions
 from pipeproof.semantics.found import Credit, Findings, Needs
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.logic import HAPPENS_BEFORE, PROGRESS, Order, Rel
-from pipeproof.semantics.relations import EDGES, FINDINGS, NEEDS
+from pipeproof.semantics.relations import EDGES, FINDINGS, NEEDS, OF_PROGRAMS
 from pipeproof.semantics.relations.moving import moving_sets
 
 __all__ = ["Graph", "Model"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Graph:
+class Graph(NamedTuple):
     """A system of guards: `after[k]` waits for `before[k]`, over `size` events and gates.
 
     `never` marks events that wait for themselves; `credits` are thresholds; `held` marks events
@@ -39,7 +38,22 @@ class Graph:
 class Model:
     """One schedule under one transport: what engines, replay and certificates interpret."""
 
-    def __init__(self, run: AsRun, transport: Transport, waits: Waits) -> None:
+    def __init__(
+        self,
+        run: AsRun,
+        transport: Transport,
+        waits: Waits,
+        shared: dict[str, Findings] | None = None,
+    ) -> None:
+        """Make the model.
+
+        Args:
+            run: the schedule as run.
+            transport: when messages move.
+            waits: what waits for what under it.
+            shared: findings of other models of the same run; those of programs are kept there.
+        """
+        self._shared: dict[str, Findings] = {} if shared is None else shared
         self.frame = Frame(run, transport, waits)
         self._graphs: dict[str, Graph] = {}
         self._findings: dict[str, Findings] = {}
@@ -57,9 +71,10 @@ class Model:
 
     def findings(self, rel: Rel) -> Findings:
         """Return what the relation holds of."""
-        if rel.name not in self._findings:
-            self._findings[rel.name] = FINDINGS[rel.name](self.frame)
-        return self._findings[rel.name]
+        found = self._shared if rel.name in OF_PROGRAMS else self._findings
+        if rel.name not in found:
+            found[rel.name] = FINDINGS[rel.name](self.frame)
+        return found[rel.name]
 
     def needs(self, rel: Rel) -> Needs:
         """Return the pairs of the relation that must be ordered."""

@@ -1,6 +1,6 @@
 """Which send meets which receive, and which signal ends which AWAIT."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,8 +13,7 @@ from pipeproof.ir.transport import Match
 __all__ = ["Pairing", "pair_messages", "pair_signals"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pairing:
+class Pairing(NamedTuple):
     """Transfers: `send[t]` and `receive[t]` are rows, -1 for an end that does not exist.
 
     `channel[t]` numbers the directed pair of ranks and communicator; `of_row` maps a row to its

@@ -79,7 +79,8 @@ def _reasons(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
 def _choices(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
     ops, described = frame.ops, frame.run.schedule.described
     receives = ops.is_kind(Kind.RECV)
-    if np.any((ops.peer == ANY) | (receives & (ops.value == ANY))):
+    anything = any("v" in said for said in ops.attributes.values())
+    if anything or np.any((ops.peer == ANY) | (receives & (ops.value == ANY))):
         yield ("PP",), "RECV from=any or v=any is a choice"
     if np.any(ops.is_kind(Kind.CHOOSE)) or any("if" in said for said in ops.attributes.values()):
         yield ("PP",), "CHOOSE and if= are choices"

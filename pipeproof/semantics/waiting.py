@@ -1,7 +1,7 @@
 """Who waits for whom where nothing more can happen: the cycles that are deadlocks."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,7 @@ from pipeproof.semantics.relations._spots import at
 __all__ = ["Cycle", "cycles"]
 
 
-@dataclass(frozen=True, slots=True)
-class Cycle:
+class Cycle(NamedTuple):
     """A deadlock: `collective` where only collectives wait for each other."""
 
     finding: Finding
@@ -70,12 +69,12 @@ def _say(model: Model, graph: WaitGraph, links: list[tuple[int, int]]) -> Iterat
 def _name(model: Model, node: Node) -> str:
     ops = model.frame.ops
     if node.row < 0:
-        return f"rank {node.rank}, at {_standing(model, node)}"
+        return f"rank {node.rank} at {_standing(model, node)}"
     text = model.frame.instruction_text(int(ops.instruction[node.row]))
-    return f"{text} of rank {node.rank}" if node.posted else f"rank {node.rank}, at {text},"
+    return f"{text} of rank {node.rank}" if node.posted else f"rank {node.rank} at {text}"
 
 
 def _standing(model: Model, node: Node) -> str:
     if node.instruction < 0:
-        return "the end of its program,"
-    return f"{model.frame.instruction_text(node.instruction)},"
+        return "the end of its program"
+    return model.frame.instruction_text(node.instruction)

@@ -1,7 +1,7 @@
 """What an engine hands over: everything that breaks a rule, and an execution for each."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pipeproof.ir.operations import IntArray
 from pipeproof.semantics.found import Finding
@@ -10,8 +10,7 @@ from pipeproof.semantics.logic import Rule
 __all__ = ["Broken", "Decision"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Broken:
+class Broken(NamedTuple):
     """A rule that does not hold at a finding.
 
     `cost` counts the events before its places in every execution. `trace` holds events in an
@@ -27,8 +26,7 @@ class Broken:
     reached: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Decision:
+class Decision(NamedTuple):
     """What an engine found: instances of each rule by code, and all that is broken, first first.
 
     `complete` says that every event happens in every execution.

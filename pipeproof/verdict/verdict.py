@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NamedTuple
 
 __all__ = [
     "FileVerdict",
@@ -35,8 +35,7 @@ def worst(outcomes: tuple[Outcome, ...]) -> Outcome:
     return Outcome.PROVED
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """An operation that a violation names; `position` may be the number of instructions.
 
     `row` is its row in the table as written, -1 at the end of a program; `step` is 1 in the
@@ -54,8 +53,7 @@ class Place:
     lowered: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TraceStep:
+class TraceStep(NamedTuple):
     """One event of an execution: `phase` is start, done, drained or arrived."""
 
     event: str
@@ -83,16 +81,14 @@ class Violation:
     first: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Undecided:
+class Undecided(NamedTuple):
     """A rule that was not decided, and why."""
 
     rule: str
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Warned:
+class Warned(NamedTuple):
     """A rule that warns and never refutes."""
 
     rule: str

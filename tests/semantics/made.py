@@ -58,9 +58,7 @@ def frame(
 
 def rules(*codes: str) -> tuple[Rule, ...]:
     """The rules with these codes, in their order; all that refute where none is given."""
-    return tuple(
-        rule for rule in all_rules() if rule.code in codes or not (codes or rule.warns)
-    )
+    return tuple(rule for rule in all_rules() if rule.code in codes or not (codes or rule.warns))
 
 
 def event(made: Frame, number: int) -> str:
@@ -99,6 +97,5 @@ def places(made: Frame, found: Findings | Finding) -> list[str]:
     """The places of each finding, as `r0.1 r1.0`; empty for one without a place."""
     listed = [found] if isinstance(found, Finding) else found.found
     return [
-        " ".join("r{}.{}".format(*made.place(spot)) for spot in finding.spots)
-        for finding in listed
+        " ".join("r{}.{}".format(*made.place(spot)) for spot in finding.spots) for finding in listed
     ]

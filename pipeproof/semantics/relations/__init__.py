@@ -18,7 +18,7 @@ from pipeproof.semantics.relations import (
     torch_runtime,
 )
 
-__all__ = ["EDGES", "FINDINGS", "NEEDS"]
+__all__ = ["EDGES", "FINDINGS", "NEEDS", "OF_PROGRAMS"]
 
 EDGES: Mapping[str, Callable[[Frame], Edges]] = {
     "program": running.program,
@@ -61,3 +61,10 @@ FINDINGS: Mapping[str, Callable[[Frame], Findings]] = {
     "given_away": torch_runtime.given_away,
     "losses_elsewhere": torch_runtime.losses_elsewhere,
 }
+OF_PROGRAMS = frozenset(
+    {
+        *("missing", "unknown", "misplaced", "duplicated", "diverging", "sharded", "unentered"),
+        *("early_reductions", "unreduced", "early_updates", "given_away", "losses_elsewhere"),
+    }
+)
+"""Findings that hold under every transport alike: they look at programs only."""

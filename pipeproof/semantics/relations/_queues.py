@@ -1,6 +1,6 @@
 """The queues that message ends stand in, and what order within them means."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,7 @@ __all__ = ["Ends", "between_classes", "queues"]
 _DIRECT = 2  # up to this many members on one side, pairs are cheaper than a gate
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ends:
+class Ends(NamedTuple):
     """Message ends in the order of their queues: `rows[k]` stands in queue `queue[k]`."""
 
     rows: IntArray

@@ -1,7 +1,7 @@
 """How a rank runs its program, alone and with others: order, collectives, signals."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,8 +39,7 @@ def signalled(frame: Frame) -> Edges:
     return Edges(pairs, never=frame.done(lone))
 
 
-@dataclass(frozen=True, slots=True)
-class Meeting:
+class Meeting(NamedTuple):
     """One collective: its entries as rows, the ranks that it asks for, and its kind."""
 
     entries: tuple[int, ...]

@@ -1,0 +1,40 @@
+"""Ranks that do different things where they must do the same."""
+
+from pipeproof.semantics.relations.diverging import diverging
+from tests.semantics.made import frame, places
+
+
+def test_ranks_that_all_step_do_not_diverge() -> None:
+    made = frame("0STEP", "1STEP")
+
+    assert (diverging(made).instances, places(made, diverging(made))) == (2, [])
+
+
+def test_a_step_against_a_skip_diverges() -> None:
+    made = frame("0F0; 0STEP", "1SKIP", "2STEP")
+    found = diverging(made)
+
+    assert places(made, found) == ["r0.1 r1.0 r2.0"]
+    assert found.found[0].facts["why"] == (
+        "rank 0, 2 takes the optimizer step, rank 1 leaves it out"
+    )
+
+
+def test_steps_are_compared_turn_by_turn() -> None:
+    made = frame("0STEP; 0SKIP", "1STEP; 1STEP")
+
+    assert places(made, diverging(made)) == ["r0.1 r1.1"]
+
+
+def test_one_microbatch_bound_to_two_samples_diverges() -> None:
+    made = frame("LOAD X.0 sample=3", "LOAD Y.0 sample=4; LOAD Y.0")
+    found = diverging(made)
+
+    assert (found.instances, places(made, found)) == (2, ["r0.0 r1.0"])
+    assert found.found[0].facts["why"] == "microbatch 0 is bound to samples 3, 4"
+
+
+def test_two_microbatches_may_be_two_samples() -> None:
+    made = frame("LOAD X.0 sample=3; LOAD X.1 sample=4", "LOAD Y.0 sample=3", microbatches=2)
+
+    assert places(made, diverging(made)) == []

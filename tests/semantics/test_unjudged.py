@@ -1,0 +1,153 @@
+"""What a schedule describes that no rule judges is told, never proved."""
+
+import pytest
+
+from pipeproof.frontends import spec
+from pipeproof.ir.reading import ReadOptions
+from pipeproof.lowering.lower import lower
+from pipeproof.lowering.waits import write_in
+from pipeproof.semantics.frame import Frame
+from pipeproof.semantics.unjudged import unjudged
+from tests.semantics.made import PASSED_ON, RENDEZVOUS, frame, model
+
+STORAGE = {"PP501", "PP502", "PP503", "PP504", "PP505"}
+VERSIONS = {"PP601", "PP602", "PP603", "PP604", "PP605"}
+GRADIENT = {"PP701", "PP702", "PP703", "PP708"}
+
+
+def codes(*programs: str, copies: int = 1, **keys: object) -> set[str]:
+    return set(unjudged(frame(*programs, copies=copies, **keys)))
+
+
+def test_order_alone_leaves_nothing_open() -> None:
+    assert codes(*PASSED_ON) == set()
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "RECV v from=any",
+        "RECV any from=0",
+        "CHOOSE q a|b",
+        "CHOOSE q a|b; 0F0 if=q:a",
+    ],
+)
+def test_a_choice_leaves_every_rule_open(program: str) -> None:
+    assert codes(program) == {"PP"}
+
+
+def test_a_rank_that_runs_what_is_ready_is_a_choice() -> None:
+    text = "pipeproof: 1\nmicrobatches: 1\nranks: [{order: ready, program: 0F0}]\n"
+    made = lower(spec.read(text, "made", ReadOptions())[0].schedule)
+
+    assert set(unjudged(Frame(made, RENDEZVOUS, write_in(made, RENDEZVOUS.wait)))) == {"PP"}
+
+
+@pytest.mark.parametrize(
+    ("program", "open_"),
+    [
+        ("FREE b", {*STORAGE, "PP507"}),
+        ("WRITE b v", {*STORAGE, "PP507"}),
+        ("USE b v", {*STORAGE, "PP507"}),
+        ("HOLD 1", {"PP506", "PP507"}),
+        ("DROP 1", {"PP506", "PP507"}),
+        ("0ZERO", GRADIENT),
+        ("0SCALE by=1/2", GRADIENT),
+        ("0STALE", GRADIENT),
+        ("0NORM ranks=0", {"PP709"}),
+        ("0TIE ranks=0", {"PP707"}),
+        ("0GATHER", VERSIONS),
+        ("0COMMIT", VERSIONS),
+        ("0ROLLBACK", VERSIONS),
+        ("SAVE", {"PP803", "PP804"}),
+        ("CONSUME 1", {"PP803", "PP804"}),
+        ("RESUME at=1", {"PP803", "PP804"}),
+        ("RESTORE v have=a want=b", {"PP803", "PP804"}),
+    ],
+)
+def test_an_instruction_names_the_rules_it_needs(program: str, open_: set[str]) -> None:
+    assert codes(program) == open_
+
+
+@pytest.mark.parametrize(
+    ("program", "open_"),
+    [
+        ("SEND v to=0 buf=b", STORAGE),
+        ("0F0 keep=b", STORAGE),
+        ("0F0 w=3", {*VERSIONS, "PP505"}),
+        ("0F0 rng=a", {"PP801"}),
+        ("0F0 state=a", {"PP801"}),
+        ("LOAD X.0 sample=3", {"PP106"}),
+        ("0B0 c=1/2", GRADIENT),
+        ("0B0 mode=assign", GRADIENT),
+        ("0B0 param=a", {*GRADIENT, "PP707"}),
+        ("0B0 last=yes", {"PP701", "PP704"}),
+        ("0REDUCE shard=0", {"PP707"}),
+    ],
+)
+def test_an_attribute_names_the_rules_it_needs(program: str, open_: set[str]) -> None:
+    assert codes(program) == open_
+
+
+@pytest.mark.parametrize(
+    ("keys", "open_"),
+    [
+        ({"storage": {"receive": {"slots": 2}}}, {*STORAGE, "PP301", "PP506"}),
+        ({"weights": {"policy": "stash"}}, VERSIONS),
+        ({"sizes": {"F": "1MiB"}}, {"PP506"}),
+        ({"bounds": {"live": 4}}, {"PP506"}),
+        ({"bounds": {"staleness": 1}}, {"PP603"}),
+        ({"bounds": {"makespan": 9}}, {"PP902"}),
+        ({"gradients": {"coefficients": "mean"}}, {*GRADIENT, "PP707", "PP709"}),
+        ({"faults": {"among": [{"rank": 1, "fault": "missing"}]}}, {"PP106", "PP301", "PP706"}),
+    ],
+)
+def test_a_key_names_the_rules_it_needs(keys: dict[str, object], open_: set[str]) -> None:
+    assert open_ <= codes(*PASSED_ON, **keys)
+
+
+def test_reductions_alone_are_judged() -> None:
+    assert codes("0F0; 0B0; 0REDUCE", gradients={"reduce": "required"}) == set()
+
+
+def test_stages_of_two_pipelines_are_tied_once_they_step() -> None:
+    keys: dict[str, object] = {"stages": 4, "pipelines": [[0, 1], [3, 2]]}
+
+    assert codes("0F0; 1F0", **keys) == set()
+    assert codes("0F0; 1F0; 0STEP; 1STEP", **keys) == {"PP707"}
+
+
+def test_a_receive_that_is_read_without_a_wait_is_told() -> None:
+    assert codes("SEND F0.0 to=1", "RECV F0.0 from=0 h=x; 1F0; WAIT x", fragment=True) == {"PP501"}
+
+
+@pytest.mark.parametrize(
+    ("program", "open_"),
+    [
+        ("0B0; 0REDUCE h=x; WAIT x; 0STEP", set[str]()),
+        ("0B0; 0REDUCE h=x; 0STEP; WAIT x", {"PP501", "PP502"}),
+        ("0B0; 0REDUCE h=x; 0STEP", {"PP501", "PP502"}),
+        ("0B0; 0REDUCE h=x; 1STEP", set[str]()),
+        ("0REDUCE h=x; 0B0", {"PP501", "PP502"}),
+        ("0B0; 0REDUCE; 0STEP", set[str]()),
+    ],
+)
+def test_a_gradient_that_is_used_while_its_reduction_may_run_is_told(
+    program: str, open_: set[str]
+) -> None:
+    assert codes(program, stages=2) == open_
+
+
+def test_a_second_step_and_what_stands_behind_a_step_need_versions() -> None:
+    assert codes("0STEP; 0STEP") == {*VERSIONS, *GRADIENT}
+    assert codes("0STEP; 0F0") == {"PP602"}
+    assert codes("0SKIP; 0F0") == set()
+    assert codes("0F0; 0B0; 0STEP", copies=2, steps="any") == set()
+
+
+def test_codes_are_sorted_and_say_why() -> None:
+    found = unjudged(model("0F0 w=3; FREE b").frame)
+
+    assert list(found) == sorted(found)
+    assert found["PP505"] == "the attribute w is not judged yet"
+    assert found["PP507"] == "FREE is not judged yet"
