@@ -100,18 +100,18 @@ def asked(values: Asking) -> "Asked":
     Raises:
         click.BadParameter: a transport or rule has no such name.
     """
-    from pipeproof.api import Asked, rules  # noqa: PLC0415  what judges is imported when needed
+    from pipeproof.api import Asked  # noqa: PLC0415  what judges is imported when needed
+    from pipeproof.ir.codes import CODES  # noqa: PLC0415
     from pipeproof.ir.transport import names  # noqa: PLC0415
 
     known = names()
     for name in values["transport"]:
         if name not in known:
             _refuse("--transport", name, known)
-    codes = [rule.code for rule in rules()]
     for option, prefixes in (("--select", values["select"]), ("--ignore", values["ignore"])):
         for prefix in prefixes:
-            if not any(code.startswith(prefix) for code in codes):
-                _refuse(option, prefix, codes)
+            if not any(code.startswith(prefix) for code in CODES):
+                _refuse(option, prefix, CODES)
     return Asked(
         transports=values["transport"],
         profile=values["profile"],

@@ -11,7 +11,7 @@ from pipeproof.frontends._spec_expect import expectations, selected
 from pipeproof.frontends._spec_facts import check_facts, highest_stage, placed
 from pipeproof.frontends._spec_keys import DESCRIBED, FILE, IMPORTS, SOURCES
 from pipeproof.frontends._spec_nodes import Items, Node, Scalar, Table, piece_of, plain, wrong
-from pipeproof.frontends._spec_transport import check_communicators, transports
+from pipeproof.frontends._spec_transport import transports
 from pipeproof.ir.program import Piece, Programs
 from pipeproof.ir.reading import Mistakes, ReadOptions, decode
 from pipeproof.ir.schedule import Gradients, Plain, Reduce, Schedule
@@ -41,7 +41,6 @@ def build(
     if isinstance(root, Table):
         _check_source(root, options, mistakes)
         _read_programs(root, lines, programs, options)
-        check_communicators(root, programs.communicators, mistakes)
     mistakes.settle()
     if not isinstance(root, Table):
         return ()

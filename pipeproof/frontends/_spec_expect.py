@@ -13,20 +13,12 @@ from pipeproof.frontends._spec_nodes import (
     pattern,
     wrong,
 )
+from pipeproof.ir.codes import CODES
 from pipeproof.ir.reading import Mistakes
 from pipeproof.ir.source import Expectation
 from pipeproof.ir.transport import names
 
-__all__ = ["CODES", "EXPECT", "RULES", "expectations", "selected"]
-
-CODES = tuple(
-    f"PP{first + number}"
-    for first, count in (
-        *((101, 6), (201, 5), (301, 3), (401, 6), (501, 7)),
-        *((601, 5), (701, 9), (801, 4), (901, 3)),
-    )
-    for number in range(count)
-)
+__all__ = ["EXPECT", "RULES", "expectations", "selected"]
 
 
 def _code(node: Node, mistakes: Mistakes) -> bool:

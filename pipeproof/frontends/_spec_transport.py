@@ -1,6 +1,6 @@
 """The key `transport`: a name, a list of names, or a mapping."""
 
-from pipeproof.errors import did_you_mean, printable
+from pipeproof.errors import printable
 from pipeproof.frontends._profiles import transports_of
 from pipeproof.frontends._spec_nodes import (
     Items,
@@ -27,7 +27,7 @@ from pipeproof.ir.transport import (
     names,
 )
 
-__all__ = ["TRANSPORT", "check_communicators", "transports"]
+__all__ = ["TRANSPORT", "transports"]
 
 CUSTOM = "custom"
 DEFAULT_COMMUNICATOR = "default"
@@ -45,7 +45,6 @@ _MAPPING = keys(
         "weak": any_of(_COMMUNICATOR, items(_COMMUNICATOR)),
         "communicators": one_of("lazy", "eager"),
     },
-    needs=("completion",),
 )
 
 
@@ -60,17 +59,6 @@ def _listed(node: Node, mistakes: Mistakes) -> bool:
     return right
 
 
-def _mapped(node: Node, mistakes: Mistakes) -> bool:
-    right = _MAPPING(node, mistakes)
-    if isinstance(node, Table) and "capacity" in node.entries:
-        completion = node.entries.get("completion")
-        if isinstance(completion, Scalar) and completion.text == Completion.RENDEZVOUS.value:
-            said = "write completion: buffered, or no capacity"
-            found = "a rendezvous has no capacity"
-            right = wrong(node.heads["capacity"], mistakes, said, found)
-    return right
-
-
 def TRANSPORT(node: Node, mistakes: Mistakes) -> bool:  # noqa: N802  a check like the others
     """Check the value of `transport`."""
     match node:
@@ -79,7 +67,7 @@ def TRANSPORT(node: Node, mistakes: Mistakes) -> bool:  # noqa: N802  a check li
         case Items():
             return _listed(node, mistakes)
         case Table():
-            return _mapped(node, mistakes)
+            return _MAPPING(node, mistakes)
 
 
 def transports(node: Node | None, profile: str) -> tuple[Transport, ...]:
@@ -104,7 +92,7 @@ def _custom(table: Table) -> Transport:
     capacity = words.get("capacity")
     return Transport(
         CUSTOM,
-        completion=Completion(words["completion"]),
+        completion=Completion(words.get("completion", Completion.RENDEZVOUS.value)),
         queue=Queue(words.get("queue", Queue.NONE.value)),
         groups=Groups(words.get("groups", Groups.INDEPENDENT.value)),
         wait=Wait(words.get("wait", Wait.BLOCKING.value)),
@@ -128,17 +116,3 @@ def _weak_nodes(node: Node | None) -> tuple[Scalar, ...]:
         if isinstance(node, Items)
         else ()
     )
-
-
-def check_communicators(root: Table, communicators: tuple[str, ...], mistakes: Mistakes) -> None:
-    """Check that weak communicators are some that the programs name.
-
-    Raises:
-        ParseError: there are too many mistakes to go on.
-    """
-    node = root.entries.get("transport")
-    known = (*(name for name in communicators if name), DEFAULT_COMMUNICATOR)
-    for each in _weak_nodes(node.entries.get("weak") if isinstance(node, Table) else None):
-        if each.text not in known:
-            said = f"write one of {', '.join(known)}{did_you_mean(each.text[:40], known)}"
-            wrong(each, mistakes, said, f"no message is on communicator {printable(each.text)}")
