@@ -42,10 +42,6 @@ __all__ = ["Asked", "as_run", "judge", "judge_text", "rules"]
 
 _DEMANDED = 4_000_000  # stages times microbatches that are looked through one by one
 _ENGINES: dict[str, ModuleType] = {graph.NAME: graph}
-_CROSS_RANK = (
-    *("PP105", "PP201", "PP202", "PP204", "PP301", "PP303", "PP401", "PP403", "PP405", "PP406"),
-    *("PP504", "PP704", "PP705"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +153,13 @@ class _Judging:
             fragment=schedule.fragment,
             transports=found,
             undescribed=_undescribed(schedule),
-            notes=tuple(str(note) for note in self.document.notes),
+            notes=(*(str(note) for note in self.document.notes), *self._refusals()),
             forward_only=schedule.forward_only,
         )
+
+    def _refusals(self) -> tuple[str, ...]:
+        refused = self._run(1).refused
+        return () if refused is None else (refused,)
 
     def _check_size(self) -> None:
         schedule = self.schedule
@@ -227,9 +227,6 @@ class _Judging:
         everything = found.pop("PP", None)
         if everything is not None:
             return tuple(Undecided(rule.code, everything) for rule in self.rules if not rule.warns)
-        if self.schedule.lowering == "written-order" and self.schedule.ranks > 1:
-            why = "it depends on how the order is lowered, which this version does not do"
-            found = dict.fromkeys(_CROSS_RANK, why) | found
         uneven_steps = uneven(model.frame) if self.schedule.steps is None else None
         if uneven_steps is not None:
             found.setdefault("PP301", f"any number of steps: {uneven_steps}")

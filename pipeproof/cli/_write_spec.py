@@ -74,7 +74,7 @@ def _programs(document: Document, path: str | None) -> Iterator[str]:
         case "as-written":
             yield "ranks:"
             yield from _ranks(schedule)
-        case "written-order":
+        case "torch" | "torch-deferred" | "just-in-time":
             if path is None:
                 found = "it holds computations only, which a spec imports from a file"
                 raise ParseError([Problem(document.name, 1, 1, found, "name the file")])

@@ -227,7 +227,7 @@ class _Decider:
         exists = before != NO_EVENT
         chain = frame.chain
         same = exists & (chain[np.where(exists, before, 0)] == chain[after])
-        ordered = same & (before <= after)
+        ordered: npt.NDArray[np.bool_] = same & (before <= after)
         moving = np.flatnonzero(exists & ~same)
         ordered[moving] = self._waited_before(before[moving], after[moving])
         return ordered

@@ -5,7 +5,7 @@
 | `stage_index`, `microbatch_index` | stage, microbatch |
 | row | rank |
 | empty cell, `None` | bubble: no position |
-| `compute_only` | lowering `written-order` |
+| `compute_only` | lowering `torch` |
 | `compute_comms` | lowering `as-written` |
 
 Source: torch 2.13.0, `torch/distributed/pipelining/schedules.py`, `_Action.from_str`, `_load_csv`.
@@ -123,5 +123,5 @@ def _schedule(cells: Cells, ranks: int, profile: str, options: ReadOptions) -> S
         microbatches=microbatches,
         transports=transports_of(profile),
         profile=profile,
-        lowering="as-written" if cells.has_messages else "written-order",
+        lowering="as-written" if cells.has_messages else "torch",
     )

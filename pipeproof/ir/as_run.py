@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray, Operations, read_only
@@ -18,16 +19,24 @@ class AsRun:
     """A schedule with its messages resolved, and `copies` of its programs one after the other.
 
     Torch's `3SEND_F1` has become `SEND F3.1 to=<rank>`; one whose stage has no such neighbour
-    stays as it was written. `placement` holds the rank of each stage. `written` maps a row to
-    its row in the schedule as written, `copy` says in which copy it stands.
+    stays as it was written. `placement` holds the rank of each stage.
+
+    `spelled` is one copy with its messages short, as torch writes them; `base` maps a row to its
+    row there, `copy` says in which copy it stands. `written` maps a row to the row as written
+    that it is or whose place it takes, `added` marks what lowering added. `refused` says why the
+    framework that lowers it refuses the schedule.
     """
 
     schedule: Schedule
     operations: Operations
     placement: tuple[int, ...]
     copies: int
+    spelled: Operations
+    base: IntArray
     written: IntArray
+    added: npt.NDArray[np.bool_]
     copy: IntArray
+    refused: str | None = None
 
     @property
     def microbatches(self) -> int:
@@ -35,7 +44,7 @@ class AsRun:
         return self.schedule.microbatches * max(self.schedule.steps or 1, self.copies)
 
     @cached_property
-    def is_message(self) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    def is_message(self) -> npt.NDArray[np.bool_]:
         """Which rows are messages whose two ends exist, shape `(rows,)`."""
         ops = self.operations
         valid = (ops.peer >= 0) & (ops.peer < self.schedule.ranks)

@@ -26,8 +26,8 @@ Plain = str | tuple["Plain", ...] | Mapping[str, "Plain"]
 """A value of a key that is validated now and judged later: text, list or mapping."""
 
 Reduce = Literal["default", "required", "once", "none"]
-Lowering = Literal["as-written", "written-order"]
-"""`as-written`: the messages stand in the file; `written-order`: computations only."""
+Lowering = Literal["as-written", "torch", "torch-deferred", "just-in-time"]
+"""How messages come in: they stand in the file, or a computation order is lowered that way."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,51 @@
 """The whole way from a schedule as written to a schedule as run."""
 
+import numpy as np
+
 from pipeproof.ir.as_run import AsRun
+from pipeproof.ir.operations import read_only
 from pipeproof.ir.schedule import Schedule
 from pipeproof.lowering import copies, messages, placement
+from pipeproof.lowering._lowered import Lowered
 
 __all__ = ["lower"]
 
 
 def lower(schedule: Schedule, *, repeated: int = 1) -> AsRun:
-    """Return `schedule` as run: stages placed, messages written out, `repeated` copies of it.
+    """Return `schedule` as run: stages placed, messages written in and out, `repeated` copies.
 
-    What the file says is never changed: nothing is added, dropped or moved in this version but
-    the value and the ends of torch's short messages.
+    What the file says is never changed; a computation order gets its messages by the lowering
+    that it names.
     """
     placed = placement.resolve(schedule)
-    ops = messages.write_out(schedule, placed)
-    ops, written, copy = copies.repeat(ops, repeated, schedule.microbatches)
-    return AsRun(schedule, ops, placed, repeated, written, copy)
+    lowered = _messages(schedule, placed)
+    ops = messages.write_out(schedule, placed, lowered.operations)
+    ops, base, copy = copies.repeat(ops, repeated, schedule.microbatches)
+    return AsRun(
+        schedule=schedule,
+        operations=ops,
+        placement=placed,
+        copies=repeated,
+        spelled=lowered.operations,
+        base=base,
+        written=read_only(lowered.written[base]),
+        added=lowered.added[base],
+        copy=copy,
+        refused=lowered.refused,
+    )
+
+
+def _messages(schedule: Schedule, placed: tuple[int, ...]) -> Lowered:
+    match schedule.lowering:
+        case "as-written":
+            ops = schedule.operations
+            rows = read_only(np.arange(len(ops)))
+            return Lowered(ops, rows, np.zeros(len(ops), np.bool_), None)
+        case "torch" | "torch-deferred":
+            from pipeproof.lowering import torch  # noqa: PLC0415  only for computation orders
+
+            return torch.lower(schedule, placed, deferred=schedule.lowering == "torch-deferred")
+        case "just-in-time":
+            from pipeproof.lowering import just_in_time  # noqa: PLC0415
+
+            return just_in_time.lower(schedule, placed)

@@ -13,13 +13,12 @@ from pipeproof.ir.values import ValueKind
 __all__ = ["write_out"]
 
 
-def write_out(schedule: Schedule, placement: tuple[int, ...]) -> Operations:
-    """Return the operations with every short message written out.
+def write_out(schedule: Schedule, placement: tuple[int, ...], ops: Operations) -> Operations:
+    """Return `ops`, operations of `schedule`, with every short message written out.
 
     One whose stage does not exist, or has no neighbour on that side, stays as it is: it links
     nothing (PP103).
     """
-    ops = schedule.operations
     before, after = (np.asarray((*side, NONE)) for side in neighbours(schedule))
     where = np.asarray((*placement, NONE))
     stage = np.where(ops.stage < schedule.stages, ops.stage, schedule.stages)

@@ -104,22 +104,31 @@ class Frame:
         return read_only(chain)
 
     def text(self, row: int) -> str:
-        """Return an operation as its author wrote it."""
-        return self.run.schedule.operations.text(int(self.run.written[row]))
+        """Return an operation in the words of its author, or of its framework."""
+        return self.run.spelled.text(int(self.run.base[row]))
 
     def instruction_text(self, instruction: int) -> str:
-        """Return a whole instruction as its author wrote it."""
-        written = self.run.schedule.operations
-        row = int(self.run.written[self.ops.first_row[instruction]])
-        return written.instruction_text(int(written.instruction[row]))
+        """Return a whole instruction in the words of its author, or of its framework."""
+        spelled = self.run.spelled
+        row = int(self.run.base[self.ops.first_row[instruction]])
+        return spelled.instruction_text(int(spelled.instruction[row]))
 
     def place(self, spot: Spot) -> tuple[int, int]:
         """Return rank and position of a place; behind the last instruction at a program's end."""
         if spot.row >= 0:
-            return int(self.ops.rank[spot.row]), int(self.ops.position[spot.row])
+            return int(self.ops.rank[spot.row]), self.position(spot.row)
         rank = spot.event - self.ends
-        bounds = self.run.rank_start
-        return rank, int(bounds[rank + 1] - bounds[rank])
+        return rank, self.length(rank)
+
+    def length(self, rank: int) -> int:
+        """Return how many instructions a rank's program has as written."""
+        written = self.run.schedule.operations
+        return int(written.position[written.rank == rank].max(initial=-1)) + 1
+
+    def position(self, row: int) -> int:
+        """Return the position, in the program as written, of a row or of what it stands beside."""
+        written = int(self.run.written[row])
+        return int(self.run.schedule.operations.position[written]) if written >= 0 else 0
 
     def owner(self, event: int) -> tuple[str, int]:
         """Return what an event belongs to: instruction, end of a rank, transfer or gate."""

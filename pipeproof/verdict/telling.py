@@ -53,32 +53,22 @@ def _violation(model: Model, broken: Broken, at: tuple[Place, ...], *, first: bo
 
 def _place(frame: Frame, spot: Spot) -> Place:
     rank, position = frame.place(spot)
-    length = _length(frame, rank)
-    copy, position = divmod(position, length) if frame.run.copies > 1 and length else (0, position)
-    step = copy if copy else None
     if spot.row < 0:
-        if frame.run.copies > 1:
-            position, step = length, None
-        return Place(rank, position, _END, -1, step=step)
-    row = int(frame.run.written[spot.row])
-    ops = frame.run.schedule.operations
+        return Place(rank, position, _END, -1)
+    row = int(frame.run.base[spot.row])
+    ops = frame.run.spelled
     stage, microbatch = int(ops.stage[row]), int(ops.microbatch[row])
     return Place(
         rank=rank,
         position=position,
         operation=ops.text(row),
-        row=row,
+        row=int(frame.run.written[spot.row]),
         stage=None if stage == NONE else stage,
         microbatch=None if microbatch == NONE else microbatch,
         version=None if stage == NONE else _version(frame, spot.row),
-        step=step,
+        step=int(frame.run.copy[spot.row]) or None,
+        lowered=bool(frame.run.added[spot.row]),
     )
-
-
-def _length(frame: Frame, rank: int) -> int:
-    """Return how many instructions one copy of a rank's program has."""
-    bounds = frame.run.rank_start
-    return int(bounds[rank + 1] - bounds[rank]) // frame.run.copies
 
 
 def _version(frame: Frame, row: int) -> int:
@@ -96,14 +86,19 @@ def trace(model: Model, events: list[int]) -> Iterator[TraceStep]:
         kind, number = frame.owner(event)
         if kind == "instruction":
             rank = int(frame.instruction_rank[number])
-            position = number - int(frame.run.rank_start[rank])
+            position = _running_position(frame, int(frame.ops.first_row[number]))
             phase = "done" if event % 2 else "start"
             yield TraceStep(frame.instruction_text(number), phase, rank, position)
         elif kind == "end":
-            length = int(frame.run.rank_start[number + 1] - frame.run.rank_start[number])
-            yield TraceStep(_END, "done", number, length)
+            yield TraceStep(_END, "done", *frame.place(Spot(event, -1)))
         else:
             yield _moved(frame, event, number)
+
+
+def _running_position(frame: Frame, row: int) -> int:
+    """Return a position that runs on over the copies of a program."""
+    rank, copy = int(frame.ops.rank[row]), int(frame.run.copy[row])
+    return frame.position(row) + copy * frame.length(rank)
 
 
 def _moved(frame: Frame, event: int, transfer: int) -> TraceStep:
@@ -111,11 +106,9 @@ def _moved(frame: Frame, event: int, transfer: int) -> TraceStep:
     send, receive = int(frame.pairing.send[transfer]), int(frame.pairing.receive[transfer])
     row = receive if arrived or send < 0 else send
     made = send if send >= 0 else receive
-    instruction = int(frame.ops.instruction[row])
-    rank = int(frame.ops.rank[row])
     return TraceStep(
         frame.ops.value_text(int(frame.ops.value[made])),
         "arrived" if arrived else "drained",
-        rank,
-        instruction - int(frame.run.rank_start[rank]),
+        int(frame.ops.rank[row]),
+        _running_position(frame, row),
     )

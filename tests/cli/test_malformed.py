@@ -51,7 +51,6 @@ YAML: tuple[tuple[str, bytes, str], ...] = (
     ("no for a switch", HEAD + b"fragment: no\n" + RANKS, r":3:11: 'no'"),
     ("a placement too long", HEAD + b"stages: 2\nplacement: [0, 1, 1]\n" + RANKS, r":4:12: "),
     ("an unknown transport", HEAD + b"transport: glo\n" + RANKS, r":3:12: .*did you mean 'gloo'"),
-    ("a transport without completion", HEAD + b"transport: {queue: edge}\n" + RANKS, r":3:12: "),
     (
         "a queue of nothing",
         HEAD + b"transport: {completion: buffered, queue: lane}\n" + RANKS,

@@ -464,7 +464,7 @@ class TestImport:
         assert document.places.place(1) == (1, 5)
         assert (document.schedule.profile, document.schedule.lowering) == (
             "torch-runtime",
-            "written-order",
+            "torch",
         )
         assert document.origin["path"] == str(tmp_path / "run.csv")
 

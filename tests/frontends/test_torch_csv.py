@@ -61,8 +61,8 @@ def test_one_row_is_one_rank(text: str) -> None:
 
 
 def test_computations_only_are_lowered_from_written_order() -> None:
-    assert read(ZBV).schedule.lowering == "written-order"
-    assert read(OVERLAPS).schedule.lowering == "written-order"
+    assert read(ZBV).schedule.lowering == "torch"
+    assert read(OVERLAPS).schedule.lowering == "torch"
     assert read(WITH_MESSAGES).schedule.lowering == "as-written"
 
 

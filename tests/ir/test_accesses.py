@@ -5,9 +5,10 @@ import numpy as np
 from pipeproof.ir.accesses import Access, codes, reads, supply, writes
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.as_run import AsRun
-from pipeproof.ir.operations import Row, build, read_only
+from pipeproof.ir.operations import Row, build
 from pipeproof.ir.schedule import Schedule
 from pipeproof.ir.values import ValueKind, encode
+from pipeproof.lowering.lower import lower
 from tests.semantics.made import run
 
 
@@ -87,9 +88,7 @@ def test_a_use_of_what_is_no_value_or_named_nowhere_reads_nothing() -> None:
         Row(0, at, 0, Kind.USE, attributes={"storage": "b", "written": written})
         for at, written in enumerate(("2X0", "meta"))
     ]
-    made = AsRun(
-        Schedule(build(rows), 1, 1, 1), build(rows), (0,), 1, read_only([0, 1]), read_only([0, 0])
-    )
+    made = lower(Schedule(build(rows), ranks=1, stages=1, microbatches=1))
 
     assert len(reads(made).rows) == 0
 

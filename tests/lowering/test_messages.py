@@ -7,7 +7,7 @@ from tests.semantics.made import schedule
 def written(program: str, *placement: int, **keys: object) -> list[str]:
     """The first of two programs over four stages, with its messages written out."""
     made = schedule(program, "", stages=4, placement=list(placement), **keys)
-    return list(write_out(made, placement).program(0))
+    return list(write_out(made, placement, made.operations).program(0))
 
 
 def test_activations_go_to_the_stage_after_and_come_from_the_stage_before() -> None:

@@ -36,24 +36,8 @@ def _needs(frame: Frame, rows: IntArray, values: IntArray, given: Supply) -> Nee
     keep = ~_in_flight(frame, rows, given)
     named = (values >> 56) == int(ValueKind.NAME)
     given_from_start = among(values >> 56, (ValueKind.X, ValueKind.Y, ValueKind.A)) | named
-    elsewhere = _made_elsewhere(frame, rows, values)
-    keep &= ~((source < 0) & (given_from_start | frame.fragment | elsewhere))
+    keep &= ~((source < 0) & (given_from_start | frame.fragment))
     return Needs(before[keep], start[keep], rows[keep], values[keep])
-
-
-def _made_elsewhere(
-    frame: Frame, rows: IntArray, values: IntArray
-) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
-    """Return which values another rank makes, where the messages that bring them are not written.
-
-    Only a computation order lacks them; what its readers then need is undecided, not missing.
-    """
-    schedule = frame.run.schedule
-    if schedule.lowering != "written-order":
-        return np.zeros(len(rows), np.bool_)
-    home = np.asarray((*frame.run.placement, -1))
-    stage = np.minimum((values >> 32) & 0xFFFFFF, schedule.stages)
-    return np.asarray(home[stage] != frame.ops.rank[rows])
 
 
 def _in_flight(

@@ -140,8 +140,7 @@ def misplaced(frame: Frame) -> Findings:
     ops, run = frame.ops, frame.run
     home = np.asarray((*run.placement, NONE))
     long_form = ops.is_kind(Kind.SEND, Kind.RECV, Kind.LOAD)
-    written = run.schedule.operations.kind[run.written]
-    short = among(written, TORCH_MESSAGES)
+    short = among(run.spelled.kind[run.base], TORCH_MESSAGES)
     bound = (~long_form | short) & (ops.stage >= 0) & (ops.stage < run.schedule.stages)
     away = bound & (home[np.where(bound, ops.stage, -1)] != ops.rank)
     found = [

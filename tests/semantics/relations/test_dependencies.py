@@ -61,22 +61,6 @@ def test_a_receive_from_no_rank_brings_nothing() -> None:
     assert needs(made, forwards(made)) == ["nothing -> start r0.1"]
 
 
-def test_an_order_of_computations_needs_no_message_that_is_not_written() -> None:
-    """`lowering` of a CSV of computations only; of what its own rank makes nothing changes."""
-    from dataclasses import replace  # noqa: PLC0415
-
-    from pipeproof.lowering.lower import lower  # noqa: PLC0415
-    from pipeproof.lowering.waits import write_in  # noqa: PLC0415
-    from pipeproof.semantics.frame import Frame  # noqa: PLC0415
-    from tests.semantics.made import RENDEZVOUS, schedule  # noqa: PLC0415
-
-    written = schedule("0F0; 2F0", "1F0; 3F0", stages=4, placement="loop")
-    run = lower(replace(written, lowering="written-order"))
-    made = Frame(run, RENDEZVOUS, write_in(run, RENDEZVOUS.wait))
-
-    assert needs(made, forwards(made)) == []
-
-
 def test_a_member_of_an_overlap_needs_the_member_before_it_only_to_have_started() -> None:
     made = frame("(0F0;1F0)OVERLAP_F_B")
 

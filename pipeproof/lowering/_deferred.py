@@ -1,0 +1,90 @@
+"""Receives moved towards their readers, as torch does with `defer_pp_recv`."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from pipeproof.ir.actions import Kind
+from pipeproof.ir.operations import IntArray, Operations
+from pipeproof.lowering._lowered import Rows
+
+__all__ = ["defer"]
+
+_RECEIVES = (int(Kind.RECV_F), int(Kind.RECV_B))
+_SENDS = (int(Kind.SEND_F), int(Kind.SEND_B))
+_Key = tuple[int, int, int]
+
+
+def defer(ops: Operations, rows: Rows) -> Rows:
+    """Hold every receive until its reader, or until a send to the same, higher rank.
+
+    Receives of one peer leave in the order of their readers, not of their sends: that is how
+    messages cross. A receive without a reader is put behind everything; torch refuses it.
+    """
+    home = dict(zip(ops.stage.tolist(), ops.rank.tolist(), strict=True))
+    order: list[int] = []
+    bounds = np.searchsorted(rows.rank, np.arange(int(rows.rank.max(initial=-1)) + 2)).tolist()
+    columns = rows.kind.tolist(), rows.stage.tolist(), rows.microbatch.tolist()
+    instructions = _instructions(ops, rows)
+    for rank, (low, high) in enumerate(pairwise(bounds)):
+        order.extend(_rank(rank, range(low, high), columns, home, instructions))
+    return Rows(*(column[order] for column in rows))
+
+
+def _instructions(ops: Operations, rows: Rows) -> IntArray:
+    own = rows.source >= 0
+    return np.where(own, ops.instruction[np.maximum(rows.source, 0)], -1)
+
+
+def _rank(
+    rank: int,
+    numbers: range,
+    columns: tuple[list[int], list[int], list[int]],
+    home: dict[int, int],
+    instructions: IntArray,
+) -> list[int]:
+    kinds, stages, microbatches = columns
+    held: dict[_Key, int] = {}
+    order: list[int] = []
+    for row in numbers:
+        kind, stage = kinds[row], stages[row]
+        if kind in _RECEIVES:
+            held[stage, kind, microbatches[row]] = row
+            continue
+        if kind in _SENDS:
+            peer = home.get(stage + (1 if kind == Kind.SEND_F else -1), -1)
+            if rank < peer:
+                for key in [key for key in held if _peer(key, home) == peer]:
+                    order.append(held.pop(key))
+        if row == numbers[0] or instructions[row] < 0 or instructions[row] != instructions[row - 1]:
+            _flush(row, columns, instructions, held, order)
+        order.append(row)
+    return order + list(held.values())
+
+
+def _peer(key: _Key, home: dict[int, int]) -> int:
+    stage, kind, _ = key
+    return home.get(stage + (-1 if kind == Kind.RECV_F else 1), -1)
+
+
+def _flush(
+    row: int,
+    columns: tuple[list[int], list[int], list[int]],
+    instructions: IntArray,
+    held: dict[_Key, int],
+    order: list[int],
+) -> None:
+    """Let go of the receives that the instruction which starts at `row` reads."""
+    kinds, stages, microbatches = columns
+    at, own = row, int(instructions[row])
+    while at < len(kinds) and (at == row or instructions[at] == own >= 0):
+        wanted = None
+        if kinds[at] == Kind.F:
+            wanted = int(Kind.RECV_F)
+        elif kinds[at] in (Kind.B, Kind.I):
+            wanted = int(Kind.RECV_B)
+        if wanted is not None:
+            found = held.pop((stages[at], wanted, microbatches[at]), None)
+            if found is not None:
+                order.append(found)
+        at += 1
