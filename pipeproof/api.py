@@ -23,7 +23,6 @@ from pipeproof.semantics.logic import HAPPENS_BEFORE, Rule
 from pipeproof.semantics.model import Model
 from pipeproof.semantics.rules import all_rules
 from pipeproof.semantics.steps import ends_sharded_as_it_starts, left_open, uneven
-from pipeproof.semantics.unjudged import unjudged
 from pipeproof.verdict.decision import Decision
 from pipeproof.verdict.verdict import (
     FileVerdict,
@@ -206,15 +205,11 @@ class _Judging:
 
     def _decide(self, model: Model) -> Decision:
         judged = tuple(rule for rule in self.rules if not rule.warns)
-        if "PP" in self._open(model):
+        if "PP" in model.unjudged:
             judged = ()
         engine = _ENGINES[self.asked.engine]
         decision: Decision = engine.decide(model, judged)
         return decision
-
-    def _open(self, model: Model) -> dict[str, str]:
-        """Return what the model needs and no rule of this version judges."""
-        return unjudged(model.frame)
 
     def _steps(self, model: Model, *, one_decides: bool) -> int | Literal["any"]:
         steps = self.schedule.steps
@@ -223,7 +218,7 @@ class _Judging:
         return steps
 
     def _unknown(self, model: Model, decision: Decision) -> tuple[Undecided, ...]:
-        found = dict(self._open(model))
+        found = dict(model.unjudged)
         everything = found.pop("PP", None)
         if everything is not None:
             return tuple(Undecided(rule.code, everything) for rule in self.rules if not rule.warns)

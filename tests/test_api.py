@@ -21,13 +21,16 @@ def document(*programs: str, **keys: object) -> Document:
     return spec.read(text(*programs, **keys), "made", ReadOptions(limits=limits))[0]
 
 
-def judged(*programs: str, asked: Asked | None = None, **keys: object) -> FileVerdict:
+def judged(*programs: str, **keys: object) -> FileVerdict:
+    """The verdict over a file, `asked` what is asked of it."""
+    asked = keys.pop("asked", None)
+    assert asked is None or isinstance(asked, Asked)
     return judge(document(*programs, **keys), asked)
 
 
-def only(*programs: str, asked: Asked | None = None, **keys: object) -> TransportVerdict:
+def only(*programs: str, **keys: object) -> TransportVerdict:
     """The verdict under one transport, `rendezvous` unless another is given."""
-    (found,) = judged(*programs, asked=asked, **{"transport": "rendezvous", **keys}).transports
+    (found,) = judged(*programs, **{"transport": "rendezvous", **keys}).transports
     return found
 
 

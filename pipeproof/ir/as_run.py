@@ -24,7 +24,8 @@ class AsRun:
     `spelled` is one copy with its messages short, as torch writes them; `base` maps a row to its
     row there, `copy` says in which copy it stands. `written` maps a row to the row as written
     that it is or whose place it takes, `added` marks what lowering added. `refused` says why the
-    framework that lowers it refuses the schedule.
+    framework that lowers it refuses the schedule. `turns` orders the rows over all ranks as they
+    were lowered, where that is known; nothing rests on it.
     """
 
     schedule: Schedule
@@ -37,6 +38,7 @@ class AsRun:
     added: npt.NDArray[np.bool_]
     copy: IntArray
     refused: str | None = None
+    turns: IntArray | None = None
 
     @property
     def microbatches(self) -> int:

@@ -23,6 +23,7 @@ class Rows(NamedTuple):
     stage: IntArray
     microbatch: IntArray
     source: IntArray
+    turns: IntArray | None = None
 
 
 class Lowered(NamedTuple):
@@ -31,13 +32,15 @@ class Lowered(NamedTuple):
     `written[k]` is the row as written that row k is, or whose place it takes: a send, reduction
     or RESHARD that of the instruction before it that stands in the file, a receive or UNSHARD
     that of the next. `added` marks rows that stand in no file. `refused` says why the framework
-    refuses the order.
+    refuses the order. `turns` is the order in which lowering placed the rows, over all ranks,
+    if it kept one: a guess of an order in which they can run.
     """
 
     operations: Operations
     written: IntArray
     added: npt.NDArray[np.bool_]
     refused: str | None
+    turns: IntArray | None = None
 
 
 def assemble(ops: Operations, rows: Rows, *, refused: str | None, deferred: bool) -> Lowered:
@@ -70,7 +73,7 @@ def assemble(ops: Operations, rows: Rows, *, refused: str | None, deferred: bool
         attributes=MappingProxyType({}),
         torch_words=True,
     )
-    return Lowered(operations, _places(rows, own), ~own, refused)
+    return Lowered(operations, _places(rows, own), ~own, refused, rows.turns)
 
 
 def _places(rows: Rows, own: npt.NDArray[np.bool_]) -> IntArray:

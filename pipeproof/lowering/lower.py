@@ -32,6 +32,7 @@ def lower(schedule: Schedule, *, repeated: int = 1) -> AsRun:
         added=lowered.added[base],
         copy=copy,
         refused=lowered.refused,
+        turns=lowered.turns if repeated == 1 else None,
     )
 
 

@@ -211,8 +211,12 @@ def _rows(ops: Operations, items: _Items, links: _Links, rounds: IntArray) -> Ro
     owner, round_, turn, sub, *rest = (
         np.concatenate(column) for column in zip(*parts, strict=True)
     )
-    order = np.lexsort((sub, turn, round_, owner))
-    return Rows(owner[order], *(column[order] for column in rest))
+    placed_order = np.lexsort((sub, turn, round_))
+    turns = np.empty(len(owner), np.int64)
+    turns[placed_order] = np.arange(len(owner))
+    order = placed_order[np.argsort(owner[placed_order], kind="stable")]
+    kind, stage, microbatch, source = (column[order] for column in rest)
+    return Rows(owner[order], kind, stage, microbatch, source, turns[order])
 
 
 def _refusal(schedule: Schedule, items: _Items, stuck: int) -> str | None:

@@ -103,6 +103,33 @@ class Frame:
         chain[self.ends : self.first_transfer] = np.arange(self.ranks)
         return read_only(chain)
 
+    @cached_property
+    def guess(self) -> IntArray | None:
+        """An order in which the events may happen, as lowering placed them; None without one.
+
+        A number an event, to be checked before it is believed. A message moves once both its
+        ends are placed, and a call ends after its message has moved.
+        """
+        turns = self.run.turns
+        if turns is None:
+            return None
+        first = self.ops.first_row
+        moment = np.empty(self.events, np.int64)
+        moment[0 : self.ends : 2] = 4 * turns[first]
+        moment[1 : self.ends : 2] = 4 * turns[first] + 3
+        moment[self.ends : self.first_transfer] = 4 * len(self.ops)
+        pairing = self.pairing
+        later = np.maximum(
+            np.where(pairing.send >= 0, turns[pairing.send], -1),
+            np.where(pairing.receive >= 0, turns[pairing.receive], -1),
+        )
+        moment[self.first_transfer :: 2] = 4 * later + 1
+        moment[self.first_transfer + 1 :: 2] = 4 * later + 2
+        for end in (pairing.send, pairing.receive):
+            rows = end[end >= 0]
+            moment[self.done(rows)] = 4 * later[end >= 0] + 3
+        return read_only(moment)
+
     def text(self, row: int) -> str:
         """Return an operation in the words of its author, or of its framework."""
         return self.run.spelled.text(int(self.run.base[row]))

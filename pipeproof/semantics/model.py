@@ -16,6 +16,7 @@ from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.logic import HAPPENS_BEFORE, PROGRESS, Order, Rel
 from pipeproof.semantics.relations import EDGES, FINDINGS, NEEDS, OF_PROGRAMS
 from pipeproof.semantics.relations.moving import moving_sets
+from pipeproof.semantics.unjudged import unjudged
 
 __all__ = ["Graph", "Model"]
 
@@ -57,6 +58,11 @@ class Model:
         self.frame = Frame(run, transport, waits)
         self._graphs: dict[str, Graph] = {}
         self._findings: dict[str, Findings] = {}
+
+    @cached_property
+    def unjudged(self) -> dict[str, str]:
+        """What the schedule needs and no rule of this version judges, by code, and why."""
+        return unjudged(self.frame)
 
     @property
     def events(self) -> int:

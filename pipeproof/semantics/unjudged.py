@@ -132,6 +132,8 @@ def _later_versions(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
     ops = frame.ops
     steps = boundaries(frame)
     steps = steps[ops.kind[steps] == Kind.STEP]
+    if not len(steps):
+        return
     key = ops.rank * (frame.run.schedule.stages + 1) + ops.stage
     if len(distinct(key[steps])) < len(steps) and frame.run.copies == 1:
         yield (*_VERSION, *_GRADIENT), "a stage takes a second STEP"

@@ -38,22 +38,24 @@ def schedule(*programs: str, **keys: object) -> Schedule:
     return spec.read(text(*programs, **keys), "made", ReadOptions())[0].schedule
 
 
-def run(*programs: str, copies: int = 1, **keys: object) -> AsRun:
+def run(*programs: str, **keys: object) -> AsRun:
+    """The schedule as run, `copies` of it (1)."""
+    copies = keys.pop("copies", 1)
+    assert isinstance(copies, int)
     return lower(schedule(*programs, **keys), repeated=copies)
 
 
-def model(
-    *programs: str, under: str | Transport = RENDEZVOUS, copies: int = 1, **keys: object
-) -> Model:
+def model(*programs: str, **keys: object) -> Model:
+    """The model `under` a transport or its name (rendezvous), of `copies` of the programs (1)."""
+    under = keys.pop("under", RENDEZVOUS)
     transport = NAMED[under] if isinstance(under, str) else under
-    made = run(*programs, copies=copies, **keys)
+    assert isinstance(transport, Transport)
+    made = run(*programs, **keys)
     return Model(made, transport, write_in(made, transport.wait))
 
 
-def frame(
-    *programs: str, under: str | Transport = RENDEZVOUS, copies: int = 1, **keys: object
-) -> Frame:
-    return model(*programs, under=under, copies=copies, **keys).frame
+def frame(*programs: str, **keys: object) -> Frame:
+    return model(*programs, **keys).frame
 
 
 def rules(*codes: str) -> tuple[Rule, ...]:

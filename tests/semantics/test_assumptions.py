@@ -54,22 +54,18 @@ ALONE = ("A1", "A8", "A10", "A11", "A14")
 
 
 @pytest.mark.parametrize(
-    ("name", "messages", "collectives", "ids"),
+    ("name", "said", "ids"),
     [
-        ("rendezvous", False, False, set()),
-        ("rendezvous", True, False, {"A2", "A5", "A6", "A9"}),
-        ("nccl-lazy", True, False, {"A2", "A3", "A4", "A5", "A6", "A9"}),
-        ("nccl-first", True, False, {"A2", "A3", "A4", "A5", "A9"}),
-        ("nccl-lazy", False, False, set()),
-        ("buffered", False, True, {"A3", "A7"}),
+        ("rendezvous", "", set[str]()),
+        ("rendezvous", "messages", {"A2", "A5", "A6", "A9"}),
+        ("nccl-lazy", "messages", {"A2", "A3", "A4", "A5", "A6", "A9"}),
+        ("nccl-first", "messages", {"A2", "A3", "A4", "A5", "A9"}),
+        ("nccl-lazy", "", set[str]()),
+        ("buffered", "collectives", {"A3", "A7"}),
     ],
 )
-def test_a_verdict_names_what_it_rests_on(
-    name: str,
-    messages: bool,
-    collectives: bool,
-    ids: set[str],  # noqa: FBT001  a table
-) -> None:
+def test_a_verdict_names_what_it_rests_on(name: str, said: str, ids: set[str]) -> None:
+    messages, collectives = said == "messages", said == "collectives"
     found = assumed(NAMED[name], messages=messages, collectives=collectives)
 
     assert set(found) == {*ALONE, *ids}

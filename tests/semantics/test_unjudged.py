@@ -15,8 +15,8 @@ VERSIONS = {"PP601", "PP602", "PP603", "PP604", "PP605"}
 GRADIENT = {"PP701", "PP702", "PP703", "PP708"}
 
 
-def codes(*programs: str, copies: int = 1, **keys: object) -> set[str]:
-    return set(unjudged(frame(*programs, copies=copies, **keys)))
+def codes(*programs: str, **keys: object) -> set[str]:
+    return set(unjudged(frame(*programs, **keys)))
 
 
 def test_order_alone_leaves_nothing_open() -> None:

@@ -45,6 +45,8 @@ def _away(frame: Frame, rows: IntArray) -> IntArray:
 def _part(frame: Frame, rows: IntArray) -> IntArray:
     """Number the part of an operation that each row is, 0 for the whole; each `c` is its own."""
     part = np.zeros(len(rows), np.int64)
+    if not frame.ops.attributes:
+        return part
     numbers: dict[tuple[str, str], int] = {}
     for at, row in enumerate(rows.tolist()):
         said = frame.ops.attributes.get(row)

@@ -6,8 +6,8 @@ from pipeproof.semantics.relations.duplicates import duplicated
 from tests.semantics.made import frame, places
 
 
-def twice(*programs: str, copies: int = 1, **keys: object) -> list[str]:
-    made = frame(*programs, copies=copies, **keys)
+def twice(*programs: str, **keys: object) -> list[str]:
+    made = frame(*programs, **keys)
     return places(made, duplicated(made))
 
 

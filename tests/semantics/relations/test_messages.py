@@ -98,8 +98,10 @@ def test_one_value_on_two_communicators_is_split_and_nothing_else() -> None:
     assert counts(made) == {"split": 1}
     assert places(made, split(made)) == ["r0.1 r1.0"]
     assert facts(split(made))[0] == {
-        **{"op": "SEND v to=1 comm=c", "value": "v"},
-        **{"one": "c", "other": "the default one"},
+        "op": "SEND v to=1 comm=c",
+        "value": "v",
+        "one": "c",
+        "other": "the default one",
     }
 
 
@@ -136,8 +138,10 @@ def test_ends_that_give_different_attributes_are_misshapen(what: str) -> None:
 
     assert places(made, found) == ["r0.0 r1.0"]
     assert facts(found)[0] == {
-        **{"op": f"SEND v to=1 {what}=a", "what": what},
-        **{"sent": "a", "wanted": "b"},
+        "op": f"SEND v to=1 {what}=a",
+        "what": what,
+        "sent": "a",
+        "wanted": "b",
     }
 
 

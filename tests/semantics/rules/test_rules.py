@@ -33,13 +33,11 @@ def broken(rule: Rule) -> FileVerdict:
 
 def messages(rule: Rule) -> list[str]:
     """What the broken schedule's verdict says of the rule."""
-    found = [
-        said.message
-        for each in broken(rule).transports
-        for said in (*each.violations, *each.warnings)
-        if said.rule == rule.code
-    ]
-    return sorted(set(found))
+    told: set[str] = set()
+    for each in broken(rule).transports:
+        told |= {said.message for said in each.violations if said.rule == rule.code}
+        told |= {said.message for said in each.warnings if said.rule == rule.code}
+    return sorted(told)
 
 
 def test_codes_are_unique_and_in_order() -> None:
