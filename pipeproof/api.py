@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["Asked", "as_run", "judge", "judge_text", "rules"]
 
 _DEMANDED = 4_000_000  # stages times microbatches that are looked through one by one
+_FOLLOWS = (("PP701", "PP101"), ("PP701", "PP706"), ("PP702", "PP102"), ("PP703", "PP102"))
 _ENGINES: dict[str, ModuleType] = {graph.NAME: graph}
 
 
@@ -162,7 +163,7 @@ class _Judging:
 
     def _check_size(self) -> None:
         schedule = self.schedule
-        asked = schedule.stages * max(1, 0 if schedule.fragment else schedule.microbatches)
+        asked = schedule.stages * max(1, 0 if schedule.fragment else schedule.ids_per_step)
         asked *= max(schedule.steps or 2, 1)
         if asked > _DEMANDED:
             found = f"{schedule.stages} stages by {schedule.microbatches} microbatches"
@@ -222,12 +223,23 @@ class _Judging:
         everything = found.pop("PP", None)
         if everything is not None:
             return tuple(Undecided(rule.code, everything) for rule in self.rules if not rule.warns)
+        found |= {code: why for code, why in self._follow().items() if code not in found}
         uneven_steps = uneven(model.frame) if self.schedule.steps is None else None
         if uneven_steps is not None:
             found.setdefault("PP301", f"any number of steps: {uneven_steps}")
         if not decision.complete and not decision.broken and self._wanted("PP301"):
             found.setdefault("PP301", "not everything happens, and no selected rule says why")
         return tuple(Undecided(c, why) for c, why in sorted(found.items()) if self._wanted(c))
+
+    def _follow(self) -> dict[str, str]:
+        """Return the rules that others imply, where those others are left out."""
+        contributes = bool(np.any(self.schedule.operations.is_kind(Kind.B, Kind.I, Kind.W)))
+        judged = {rule.code for rule in self.rules}
+        return {
+            code: f"it follows from {source}, which is left out"
+            for code, source in _FOLLOWS
+            if contributes and source not in judged
+        }
 
     def _warnings(self, transport: Transport, decision: Decision) -> tuple[Warned, ...]:
         stuck = any(each.rule.code == "PP301" for each in decision.broken)
@@ -260,7 +272,7 @@ def _replayed(model: Model, decision: Decision) -> tuple[Violation, ...]:
 
 def _one_step_decides(model: Model) -> bool:
     frame = model.frame
-    if not ends_sharded_as_it_starts(frame):
+    if len(model.weak) or not ends_sharded_as_it_starts(frame):
         return False
     moments, ends = left_open(frame)
     if np.any(moments < 0):

@@ -7,7 +7,7 @@ import numpy as np
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.operations import Bracket, IntArray, Operations
-from pipeproof.ir.schedule import neighbours
+from pipeproof.ir.schedule import Schedule, neighbours
 from pipeproof.ir.sets import among, numbered
 from pipeproof.ir.values import ValueKind, read_value
 
@@ -44,7 +44,8 @@ def _known(run: AsRun, *kinds: Kind) -> IntArray:
 def reads(run: AsRun) -> Access:
     """Return what operations read through a message or a hand-over.
 
-    F reads X.m or the activation of the stage before; L the activation of its stage and Y.m;
+    F reads X.m or the activation of the stage before, and Y.m where it computes the loss; L the
+    activation of its pipeline's last stage and Y.m;
     B and I the gradient of the stage after, or L.m where an L stands; SEND and USE the value
     they name. What a backward needs of its own stage (what F kept, what I left to W) is no value
     of this table.
@@ -62,7 +63,9 @@ def reads(run: AsRun) -> Access:
     read = (stage >= 0) | among(microbatch, ops.microbatch[ops.is_kind(Kind.L)])
     parts.append((rows[read], taken[read]))
     rows = _known(run, Kind.L)
-    parts.append((rows, codes(ValueKind.F, ops.stage[rows], ops.microbatch[rows])))
+    last = np.asarray(_lasts(run.schedule))
+    parts.append((rows, codes(ValueKind.F, last[ops.stage[rows]], ops.microbatch[rows])))
+    rows = np.concatenate((rows, _losing(run)))
     parts.append((rows, codes(ValueKind.Y, 0, ops.microbatch[rows])))
     rows = np.flatnonzero(ops.is_kind(Kind.SEND) & (ops.value >= 0))
     parts.append((rows, ops.value[rows]))
@@ -75,12 +78,11 @@ def writes(run: AsRun) -> Access:
 
     Where no L stands for a microbatch, the F of its last stage makes the loss.
     """
-    ops, (_, after) = run.operations, neighbours(run.schedule)
+    ops = run.operations
     parts: list[tuple[IntArray, IntArray]] = []
     rows = _known(run, Kind.F)
     parts.append((rows, codes(ValueKind.F, ops.stage[rows], ops.microbatch[rows])))
-    unwritten = ~among(ops.microbatch[rows], ops.microbatch[ops.is_kind(Kind.L)])
-    rows = rows[unwritten & (np.asarray(after)[ops.stage[rows]] < 0)]
+    rows = _losing(run)
     parts.append((rows, codes(ValueKind.L, 0, ops.microbatch[rows])))
     rows = _known(run, Kind.B, Kind.I)
     parts.append((rows, codes(ValueKind.B, ops.stage[rows], ops.microbatch[rows])))
@@ -90,6 +92,23 @@ def writes(run: AsRun) -> Access:
     parts.append((rows, ops.value[rows]))
     parts.append(_named(ops, Kind.WRITE))
     return _join(parts)
+
+
+def _losing(run: AsRun) -> IntArray:
+    """Return the forwards that compute the loss: a last stage's, of microbatches without an L."""
+    ops, (_, after) = run.operations, neighbours(run.schedule)
+    rows = _known(run, Kind.F)
+    unwritten = ~among(ops.microbatch[rows], ops.microbatch[ops.is_kind(Kind.L)])
+    return np.asarray(rows[unwritten & (np.asarray(after)[ops.stage[rows]] < 0)])
+
+
+def _lasts(schedule: Schedule) -> list[int]:
+    """Return for each stage the last one of its pipeline."""
+    last = list(range(schedule.stages))
+    for line in schedule.lines:
+        for stage in line:
+            last[stage] = line[-1]
+    return last
 
 
 def _named(ops: Operations, kind: Kind) -> tuple[IntArray, IntArray]:

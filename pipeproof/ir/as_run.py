@@ -43,7 +43,7 @@ class AsRun:
     @property
     def microbatches(self) -> int:
         """How many microbatch ids exist, over all steps."""
-        return self.schedule.microbatches * max(self.schedule.steps or 1, self.copies)
+        return self.schedule.ids_per_step * max(self.schedule.steps or 1, self.copies)
 
     @cached_property
     def is_message(self) -> npt.NDArray[np.bool_]:

@@ -62,6 +62,11 @@ class Schedule:
     gradients: Gradients = field(default_factory=Gradients)
     described: Mapping[str, Plain] = field(default_factory=lambda: MappingProxyType({}))
 
+    @property
+    def ids_per_step(self) -> int:
+        """How many microbatch ids a step has: a microbatch has one for each of its segments."""
+        return self.microbatches * self.segments
+
     @cached_property
     def forward_only(self) -> bool:
         """Whether no backward stands in the schedule, so that none is asked for."""

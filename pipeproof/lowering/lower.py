@@ -20,7 +20,7 @@ def lower(schedule: Schedule, *, repeated: int = 1) -> AsRun:
     placed = placement.resolve(schedule)
     lowered = _messages(schedule, placed)
     ops = messages.write_out(schedule, placed, lowered.operations)
-    ops, base, copy = copies.repeat(ops, repeated, schedule.microbatches)
+    ops, base, copy = copies.repeat(ops, repeated, schedule.ids_per_step)
     return AsRun(
         schedule=schedule,
         operations=ops,

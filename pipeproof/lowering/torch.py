@@ -115,7 +115,7 @@ def _reductions(schedule: Schedule) -> IntArray:
     order = np.lexsort((rows, key))
     rows, key = rows[order], key[order]
     _, first = first_of(key)
-    at = first + schedule.microbatches - 1
+    at = first + schedule.ids_per_step - 1
     inside = at < len(rows)
     at, first = at[inside], first[inside]
     return np.sort(rows[at[key[at] == key[first]]])

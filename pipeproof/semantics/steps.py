@@ -34,13 +34,15 @@ def left_open(frame: Frame) -> tuple[IntArray, IntArray]:
 def uneven(frame: Frame) -> str | None:
     """Return why no number of steps follows from one: SIGNAL and AWAIT, HOLD and DROP differ."""
     ops = frame.ops
-    size = max(frame.ranks, int(ops.peer.max(initial=0)) + 1)
-    signals, awaits = ops.is_kind(Kind.SIGNAL), ops.is_kind(Kind.AWAIT)
-    sent = np.bincount(ops.rank[signals] * size + ops.peer[signals], minlength=size * size)
-    taken = np.bincount(ops.peer[awaits] * size + ops.rank[awaits], minlength=size * size)
-    for pair in np.flatnonzero(sent != taken).tolist():
-        source, destination = divmod(pair, size)
-        return f"SIGNAL and AWAIT from rank {source} to rank {destination} differ in number"
+    open_: dict[tuple[int, int], int] = {}
+    for row in np.flatnonzero(ops.is_kind(Kind.SIGNAL, Kind.AWAIT)).tolist():
+        rank, peer = int(ops.rank[row]), int(ops.peer[row])
+        signal = ops.kind[row] == Kind.SIGNAL
+        pair = (rank, peer) if signal else (peer, rank)
+        open_[pair] = open_.get(pair, 0) + (1 if signal else -1)
+    for (source, destination), number in sorted(open_.items()):
+        if number:
+            return f"SIGNAL and AWAIT from rank {source} to rank {destination} differ in number"
     held: dict[int, int] = {}
     for row in np.flatnonzero(ops.is_kind(Kind.HOLD, Kind.DROP)).tolist():
         count = int(ops.attributes.get(row, {}).get("count", "1"))

@@ -6,7 +6,7 @@ import numpy as np
 
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import ANY
-from pipeproof.ir.sets import distinct
+from pipeproof.ir.sets import counted, distinct, without
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.relations._windows import boundaries
 from pipeproof.semantics.relations.dependencies import unwaited_reads
@@ -74,6 +74,7 @@ def _reasons(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
         yield ("PP501",), "a receive is read without having been waited for"
     yield from _running_reductions(frame)
     yield from _later_versions(frame)
+    yield from _halves(frame)
 
 
 def _choices(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -128,17 +129,34 @@ def _running_reductions(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
 
 
 def _later_versions(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Tell of operations that read weights after a STEP of their stage."""
+    """Tell of steps that differ in number from those covered, and of reads of later weights."""
     ops = frame.ops
     steps = boundaries(frame)
-    steps = steps[ops.kind[steps] == Kind.STEP]
     if not len(steps):
         return
-    key = ops.rank * (frame.run.schedule.stages + 1) + ops.stage
-    if len(distinct(key[steps])) < len(steps) and frame.run.copies == 1:
+    copy, total = frame.run.copy, max(frame.run.schedule.steps or 1, 1)
+    key = (copy * frame.ranks + ops.rank) * (frame.run.schedule.stages + 1) + ops.stage
+    _, counts = counted(key[steps])
+    if np.any(counts > 1):
         yield (*_VERSION, *_GRADIENT), "a stage takes a second STEP"
+    if np.any(counts != total):
+        yield ("PP701", "PP706"), "a stage takes more or fewer STEPs than steps are covered"
+    steps = steps[ops.kind[steps] == Kind.STEP]
     first = dict(zip(key[steps][::-1].tolist(), steps[::-1].tolist(), strict=True))
     users = np.flatnonzero(ops.is_kind(Kind.F, Kind.B, Kind.I, Kind.W, Kind.R) & (ops.stage >= 0))
-    after = [row for row in users.tolist() if first.get(int(key[row]), row) < row]
-    if after and frame.run.copies == 1:
+    if any(
+        first.get(own, row) < row
+        for own, row in zip(key[users].tolist(), users.tolist(), strict=True)
+    ):
         yield ("PP602",), "an operation stands after a STEP of its stage"
+
+
+def _halves(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Tell of a backward in a fragment whose weight gradient stands nowhere."""
+    ops = frame.ops
+    if not frame.fragment:
+        return
+    own = ops.stage * frame.run.microbatches + ops.microbatch
+    alone = without(own[ops.is_kind(Kind.I)], own[ops.is_kind(Kind.W, Kind.B)])
+    if len(alone):
+        yield ("PP701",), "an input gradient stands without its weight gradient"

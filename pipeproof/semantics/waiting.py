@@ -10,7 +10,9 @@ from pipeproof.semantics._cycles import Around, shortest_cycle, strong_component
 from pipeproof.semantics._waitgraph import Node, WaitGraph, build
 from pipeproof.semantics.found import Finding, Spot
 from pipeproof.semantics.model import Model
+from pipeproof.semantics.pairing import pair_signals
 from pipeproof.semantics.relations._spots import at
+from pipeproof.semantics.relations.running import meetings
 
 __all__ = ["Cycle", "cycles"]
 
@@ -30,8 +32,27 @@ def cycles(model: Model, happened: npt.NDArray[np.bool_]) -> tuple[Cycle, ...]:
         happened: which events have happened where nothing more can.
     """
     graph = build(model, happened)
-    found = [_cycle(model, graph, part) for part in strong_components(graph.nearest)]
-    return tuple(sorted((c for c in found if c), key=lambda c: c.finding.spots))
+    parts = (_cycle(model, graph, part) for part in strong_components(graph.nearest))
+    found = sorted((each for each in parts if each), key=lambda each: each.finding.spots)
+    return tuple(found) or _left_waiting(model, graph)
+
+
+def _left_waiting(model: Model, graph: WaitGraph) -> tuple[Cycle, ...]:
+    """Return where ranks wait without a cycle, if no missing partner or entry explains it.
+
+    A weak message whose sender has left its call leaves its receiver so.
+    """
+    frame = model.frame
+    pairing = frame.pairing
+    alone = np.any((pairing.send < 0) | (pairing.receive < 0)) or len(pair_signals(frame.run)[2])
+    if alone or not all(meeting.complete for meeting in meetings(frame)):
+        return ()
+    waiting = [node for node in graph.nodes if not node.posted and node.row >= 0]
+    spots = _one_a_row(sorted(at(frame, node.row) for node in waiting))
+    if not spots:
+        return ()
+    why = "; ".join(f"{_name(model, node)} waits for ever" for node in waiting)
+    return (Cycle(Finding(spots, {"why": why}), collective=False),)
 
 
 def _cycle(model: Model, graph: WaitGraph, part: frozenset[int]) -> Cycle | None:
@@ -59,6 +80,9 @@ def _spots(model: Model, node: Node) -> Iterator[Spot]:
 
 
 def _say(model: Model, graph: WaitGraph, links: list[tuple[int, int]]) -> Iterator[str]:
+    if len({graph.nodes[a].row for a, _ in links}) == 1:
+        node = graph.nodes[links[0][0]]
+        yield f"{_name(model, node)} waits for what comes after it"
     for a, b in links:
         left, right = graph.nodes[a], graph.nodes[b]
         if left.row >= 0 and left.row == right.row:

@@ -28,6 +28,7 @@ def test_order_alone_leaves_nothing_open() -> None:
     [
         "RECV v from=any",
         "RECV any from=0",
+        "RECV v from=0 v=any",
         "CHOOSE q a|b",
         "CHOOSE q a|b; 0F0 if=q:a",
     ],

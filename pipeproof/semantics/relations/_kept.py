@@ -1,9 +1,11 @@
 """What a backward needs of its own stage: the forward, the input gradient, other segments."""
 
 import numpy as np
+import numpy.typing as npt
 
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import Bracket, IntArray
+from pipeproof.ir.sets import among
 from pipeproof.semantics.found import NO_EVENT, Needs
 from pipeproof.semantics.frame import Frame
 
@@ -20,10 +22,34 @@ def _known(frame: Frame, *kinds: Kind) -> IntArray:
 def kept(frame: Frame, maker: Kind, takers: tuple[Kind, ...]) -> Needs:
     """Pair each taker with the maker of its stage and microbatch on its rank."""
     rows = _known(frame, *takers)
+    if maker is Kind.F:
+        rows = rows[~_follows_half(frame, rows)]
+    else:
+        rows = rows[~_part_of_whole(frame, rows)]
     needs = _same_stage(frame, rows, frame.ops.microbatch[rows], (maker,))
     if maker is not Kind.F or frame.run.schedule.segments == 1:
         return needs
     return _with_segments(frame, needs)
+
+
+def _own(frame: Frame, rows: IntArray) -> IntArray:
+    """Number rank, stage and microbatch of each row; the next microbatch is one more."""
+    ops = frame.ops
+    stages, total = frame.run.schedule.stages, frame.run.microbatches + 1
+    return np.asarray((ops.rank[rows] * stages + ops.stage[rows]) * total + ops.microbatch[rows])
+
+
+def _follows_half(frame: Frame, rows: IntArray) -> npt.NDArray[np.bool_]:
+    """Return which rows are a W whose I stands on the rank: what it needs follows from that."""
+    weight = frame.ops.is_kind(Kind.W)[rows]
+    return np.asarray(weight & among(_own(frame, rows), _own(frame, _known(frame, Kind.I))))
+
+
+def _part_of_whole(frame: Frame, rows: IntArray) -> npt.NDArray[np.bool_]:
+    """Return which rows are a W with `param` or `c` beside a B: parts of one backward."""
+    parts = [row for row, said in frame.ops.attributes.items() if {"param", "c"} & said.keys()]
+    whole = among(_own(frame, rows), _own(frame, _known(frame, Kind.B)))
+    return np.asarray(among(rows, parts) & whole)
 
 
 def kept_segments(frame: Frame, kind: Kind) -> Needs:
@@ -38,13 +64,20 @@ def kept_segments(frame: Frame, kind: Kind) -> Needs:
 
 
 def _with_segments(frame: Frame, needs: Needs) -> Needs:
-    """Add that the first backward of a microbatch needs the forwards of all its segments."""
+    """Add that the first backward of a microbatch needs the forwards of all its segments.
+
+    The first is that of the last segment, or one after which no segment's backward stands.
+    """
     ops, segments = frame.ops, frame.run.schedule.segments
-    rows = needs.rows[ops.is_kind(Kind.B, Kind.I)[needs.rows]]
-    rows = rows[ops.microbatch[rows] % segments == segments - 1]
+    rows = _known(frame, Kind.B, Kind.I)
+    place = ops.microbatch[rows] % segments
+    rows = rows[(place == segments - 1) | ~among(_own(frame, rows) + 1, _own(frame, rows))]
+    place = ops.microbatch[rows] % segments
     parts = [needs]
-    for back in range(1, segments):
-        parts.append(_same_stage(frame, rows, ops.microbatch[rows] - back, (Kind.F,)))
+    for segment in range(segments):
+        other = place != segment
+        wanted = ops.microbatch[rows[other]] - place[other] + segment
+        parts.append(_same_stage(frame, rows[other], wanted, (Kind.F,)))
     before, after, users, values = (
         np.concatenate(each) for each in zip(*map(_columns, parts), strict=True)
     )

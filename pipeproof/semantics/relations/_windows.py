@@ -25,7 +25,12 @@ def contributions(frame: Frame) -> IntArray:
 
 
 def steps_before(frame: Frame, rows: IntArray) -> IntArray:
-    """Count the STEPs and SKIPs of a row's stage that stand before it on its rank."""
+    """Count the STEPs and SKIPs of a row's stage that stand before it on its rank.
+
+    In copies of one step, each copy is a step.
+    """
+    if frame.run.copies > 1:
+        return np.asarray(frame.run.copy[rows])
     ops, steps = frame.ops, boundaries(frame)
     size = len(ops) + 1
     key = (ops.rank * frame.run.schedule.stages + ops.stage) * size
@@ -40,10 +45,12 @@ def window(frame: Frame, rows: IntArray) -> IntArray:
     For a stage with a STEP or SKIP: how many stand before. Without any, a contribution belongs to
     the step of its microbatch, and the k-th reduction of a stage to the k-th step.
     """
+    if frame.run.copies > 1:
+        return np.asarray(frame.run.copy[rows])
     ops = frame.ops
     stepped = np.zeros(frame.run.schedule.stages + 1, np.bool_)
     stepped[ops.stage[boundaries(frame)]] = True
-    by_id = ops.microbatch[rows] // max(frame.run.schedule.microbatches, 1)
+    by_id = ops.microbatch[rows] // max(frame.run.schedule.ids_per_step, 1)
     by_turn = ordinal_in_group(ops.stage[rows] * len(Kind) * 2 + ops.kind[rows])
     alone = np.where(ops.microbatch[rows] >= 0, by_id, by_turn)
     return np.where(stepped[ops.stage[rows]], steps_before(frame, rows), alone)

@@ -35,7 +35,9 @@ def _needs(frame: Frame, rows: IntArray, values: IntArray, given: Supply) -> Nee
     before[inner] = start[inner]  # an earlier member of the same overlap made it
     keep = ~_in_flight(frame, rows, given)
     named = (values >> 56) == int(ValueKind.NAME)
-    given_from_start = among(values >> 56, (ValueKind.X, ValueKind.Y, ValueKind.A)) | named
+    loaded = frame.ops.value[frame.ops.is_kind(Kind.LOAD)]
+    given_from_start = among(values >> 56, (ValueKind.X, ValueKind.Y, ValueKind.A))
+    given_from_start = (given_from_start & ~among(values, loaded)) | named
     keep &= ~((source < 0) & (given_from_start | frame.fragment))
     return Needs(before[keep], start[keep], rows[keep], values[keep])
 
@@ -73,8 +75,11 @@ def forwards(frame: Frame) -> Needs:
 
 
 def passes(frame: Frame) -> Needs:
-    """A backward, and a recomputation, start after the forward of their stage and microbatch."""
-    return kept(frame, Kind.F, (Kind.B, Kind.I, Kind.R))
+    """A backward, and a recomputation, start after the forward of their stage and microbatch.
+
+    A weight gradient does by itself only where no input gradient stands that it follows.
+    """
+    return kept(frame, Kind.F, (Kind.B, Kind.I, Kind.R, Kind.W))
 
 
 def gradients(frame: Frame) -> Needs:

@@ -28,12 +28,29 @@ def duplicated(frame: Frame) -> Findings:
     identity = ops.stage[rows] * frame.run.microbatches + ops.microbatch[rows]
     twice = ordinal_in_group((identity * len(Kind) + ops.kind[rows]) * 2**20 + _part(frame, rows))
     second = set(rows[twice > 0].tolist()) | set(_mixed(frame, rows, identity).tolist())
+    second |= set(_elsewhere(frame, rows).tolist())
     found = [finding(frame, row) for row in sorted(second)]
     reductions, again = _reductions(frame)
     changes, repeats = repeated_changes(frame)
     found.extend(again)
     found.extend(finding(frame, row) for row in repeats.tolist())
     return Findings(len(rows) + reductions + changes, found)
+
+
+def _elsewhere(frame: Frame, rows: IntArray) -> IntArray:
+    """Return what runs a microbatch through another pipeline than the first that takes it."""
+    schedule = frame.run.schedule
+    if len(schedule.lines) == 1:
+        return rows[:0]
+    line_of = np.zeros(schedule.stages, np.int64)
+    for number, line in enumerate(schedule.lines):
+        line_of[list(line)] = number
+    own = line_of[frame.ops.stage[rows]]
+    ordered = np.argsort(rows, kind="stable")
+    first = np.full(frame.run.microbatches, -1, np.int64)
+    taken = rows[ordered][::-1]
+    first[frame.ops.microbatch[taken]] = own[ordered][::-1]
+    return np.asarray(rows[own != first[frame.ops.microbatch[rows]]])
 
 
 def _away(frame: Frame, rows: IntArray) -> IntArray:
@@ -64,6 +81,8 @@ def _mixed(frame: Frame, rows: IntArray, identity: IntArray) -> IntArray:
     """Return the backwards of the kind that did not come first for their stage and microbatch."""
     kind = frame.ops.kind[rows]
     back = among(kind, (Kind.B, Kind.I, Kind.W))
+    parts = [row for row, said in frame.ops.attributes.items() if {"param", "c"} & said.keys()]
+    back &= ~among(rows, parts)
     rows, identity, split = rows[back], identity[back], kind[back] != Kind.B
     if not len(rows):
         return rows

@@ -6,11 +6,13 @@ import numpy as np
 
 from pipeproof.ir.actions import TORCH_MESSAGES, Kind
 from pipeproof.ir.operations import NONE, IntArray
+from pipeproof.ir.schedule import neighbours
 from pipeproof.ir.sets import among, both, distinct, either, without
 from pipeproof.ir.values import ValueKind
 from pipeproof.semantics.found import Finding, Findings
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.relations._spots import finding
+from pipeproof.semantics.relations._windows import boundaries, steps_before
 
 __all__ = ["misplaced", "missing", "unknown"]
 
@@ -60,7 +62,8 @@ def _demanded(frame: Frame) -> tuple[IntArray, int]:
         line_of[list(line)] = number
     chosen = np.zeros(total, np.int64)
     ops = run.operations
-    rows = np.flatnonzero(ops.is_kind(Kind.F, Kind.B, Kind.I) & _exists(frame))[::-1]
+    running = ops.is_kind(Kind.F, Kind.B, Kind.I, Kind.W, Kind.L)
+    rows = np.flatnonzero(running & _exists(frame))[::-1]
     chosen[ops.microbatch[rows]] = line_of[ops.stage[rows]]
     parts = [
         (np.asarray(line)[:, None] * total + np.flatnonzero(chosen == number)[None, :]).reshape(-1)
@@ -101,12 +104,18 @@ def _backwards(frame: Frame) -> tuple[int, list[tuple[str, IntArray]]]:
 
 
 def _steps(frame: Frame) -> tuple[int, list[int]]:
+    """Return how many steps are looked for, and a stage for each step that others take alone."""
     ops = frame.ops
-    stepping = distinct(ops.stage[ops.is_kind(Kind.STEP, Kind.SKIP)])
     if frame.run.schedule.forward_only or not np.any(ops.is_kind(Kind.STEP)):
         return 0, []
+    rows = boundaries(frame)
+    turns = steps_before(frame, rows)
     stages = np.arange(frame.run.schedule.stages)
-    return len(stages), without(stages, stepping).tolist()
+    lacking: list[int] = []
+    total = max(frame.run.schedule.steps or 1, frame.run.copies)
+    for turn in distinct(turns[turns < total]).tolist():
+        lacking.extend(without(stages, ops.stage[rows[turns == turn]]).tolist())
+    return len(stages), lacking
 
 
 def unknown(frame: Frame) -> Findings:
@@ -149,7 +158,18 @@ def misplaced(frame: Frame) -> Findings:
     ]
     what = ops.value >> 56
     linking = long_form & among(what, (ValueKind.F, ValueKind.B))
+    linking &= _links_own_stages(frame)
     own = np.flatnonzero(linking & (ops.peer == ops.rank) & ~away)
     for row in own.tolist():
         found.append(finding(frame, row, why="its two stages live on one rank"))
     return Findings(int(np.sum(bound)) + int(np.sum(linking)), found)
+
+
+def _links_own_stages(frame: Frame) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    """Return which values are made by a stage of a row's rank for another stage of it."""
+    ops, placement = frame.ops, frame.run.placement
+    home = np.asarray((*placement, NONE))
+    before, after = (np.asarray((*side, NONE)) for side in neighbours(frame.run.schedule))
+    maker = np.minimum(np.where(ops.value >= 0, (ops.value >> 32) & 0xFFFFFF, -1), len(placement))
+    reader = np.where((ops.value >> 56) == int(ValueKind.F), after[maker], before[maker])
+    return np.asarray((home[maker] == ops.rank) & (home[reader] == ops.rank) & (reader != NONE))

@@ -42,9 +42,16 @@ def early_reductions(frame: Frame) -> Findings:
     ops, found = frame.ops, []
     for row, step in zip(rows.tolist(), window(frame, rows).tolist(), strict=True):
         late = last.get((int(ops.stage[row]), step), -1)
-        if late > row and ops.rank[late] == ops.rank[row]:
+        if late > row and ops.rank[late] == ops.rank[row] and not _running(frame, row, late):
             found.append(finding(frame, row, late=frame.text(late)))
     return Findings(len(rows), found)
+
+
+def _running(frame: Frame, row: int, later: int) -> bool:
+    """Whether a reduction may still run when a later row starts: adding then is PP502."""
+    moment = int(frame.awaited[row])
+    started = int(frame.start(np.asarray(later)))
+    return int(frame.ops.handle[row]) >= 0 and (moment < 0 or moment > started)
 
 
 def early_updates(frame: Frame) -> Findings:
@@ -60,7 +67,7 @@ def early_updates(frame: Frame) -> Findings:
         return Findings(0)
     adding = contributions(frame)
     several = max(frame.run.schedule.steps or 1, frame.run.copies) > 1
-    per_step = max(frame.run.schedule.microbatches, 1)
+    per_step = max(frame.run.schedule.ids_per_step, 1)
     due = ops.microbatch[adding] // per_step if several else np.zeros(len(adding), np.int64)
     last = _last_contribution(frame, due)
     found = []

@@ -42,7 +42,9 @@ def sharded(frame: Frame) -> Findings:
     managed = np.zeros(frame.run.schedule.stages + 1, np.bool_)
     managed[ops.stage[changes]] = True
     staged = (ops.stage >= 0) & (ops.stage < frame.run.schedule.stages)
-    users = ops.is_kind(Kind.F, Kind.B, Kind.I, Kind.W, Kind.R, Kind.L) & staged
+    users = ops.is_kind(Kind.F, Kind.B, Kind.I, Kind.W, Kind.R) & staged
+    unread = [row for row, said in ops.attributes.items() if said.get("w") == "none"]
+    users[unread] = False
     rows = np.flatnonzero(users & managed[np.where(staged, ops.stage, -1)])
     size = len(ops) + 1
     own = ops.rank[rows] * frame.run.schedule.stages + ops.stage[rows]

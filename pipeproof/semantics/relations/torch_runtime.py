@@ -73,7 +73,7 @@ def losses_elsewhere(frame: Frame) -> Findings:
 
 
 def _line(frame: Frame, stage: int) -> tuple[int, list[Finding]]:
-    ops, size = frame.ops, max(frame.run.schedule.microbatches, 1)
+    ops, size = frame.ops, max(frame.run.schedule.ids_per_step, 1)
     rows = np.flatnonzero((ops.stage == stage) & ops.is_kind(Kind.F, Kind.B, Kind.I))
     listed: dict[tuple[int, int], list[int]] = {}
     judged, found = 0, []
