@@ -1,5 +1,6 @@
 """Decide rules on the happens-before graph: exact, and near linear in the number of events."""
 
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -244,16 +245,20 @@ class _Decider:
 
     def _waited_before(self, transfers: IntArray, after: IntArray) -> npt.NDArray[np.bool_]:
         """Return which messages the program of `after` waits for before that event."""
-        graph, chain = self.model.happens_before, self.model.frame.chain
-        onto = np.flatnonzero(
-            (graph.before >= self.model.frame.first_transfer)
-            & (graph.after < self.model.frame.first_transfer)
-        )
-        earliest = np.full(graph.size, np.iinfo(np.int64).max)
-        np.minimum.at(earliest, graph.before[onto], graph.after[onto])
-        moment = earliest[transfers]
+        chain = self.model.frame.chain
+        moment = self._earliest_wait[transfers]
         waits = moment <= after
         return np.asarray(waits & (chain[np.where(waits, moment, 0)] == chain[after]))
+
+    @cached_property
+    def _earliest_wait(self) -> IntArray:
+        """For each event of a transfer the first event of a program that waits for it directly."""
+        graph, first = self.model.happens_before, self.model.frame.first_transfer
+        onto = np.flatnonzero((graph.before >= first) & (graph.after < first))
+        earliest = np.full(graph.size, np.iinfo(np.int64).max)
+        order = np.argsort(graph.after[onto])[::-1]
+        earliest[graph.before[onto][order]] = graph.after[onto][order]
+        return earliest
 
     def _path(self, before: int, after: int) -> bool:
         """Whether `before` comes first in every execution.

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pipeproof.ir.actions import Kind
 from pipeproof.ir.as_run import AsRun, Waits
 from pipeproof.ir.operations import IntArray, read_only
 from pipeproof.ir.sets import among
@@ -71,9 +72,11 @@ class Model:
 
     def graph(self, order: Order) -> Graph:
         """Return the guards that make up `order` under the model's transport."""
-        if order.purpose not in self._graphs:
-            self._graphs[order.purpose] = self._assemble(order)
-        return self._graphs[order.purpose]
+        plain = not bool(np.any(self.frame.ops.is_kind(Kind.COLL, Kind.TIE)))
+        purpose = "both" if plain else order.purpose  # without collectives they are the same
+        if purpose not in self._graphs:
+            self._graphs[purpose] = self._assemble(order)
+        return self._graphs[purpose]
 
     def findings(self, rel: Rel) -> Findings:
         """Return what the relation holds of."""

@@ -127,7 +127,7 @@ def test_a_legal_schedule_breaks_nothing() -> None:
     assert made.events == 12
     assert (decision.engine, decision.broken, decision.complete) == (NAME, (), True)
     assert [f"{code} {number}" for code, number in decision.instances.items() if number] == [
-        *("PP101 2", "PP102 2", "PP103 4", "PP104 4", "PP105 1", "PP201 2", "PP202 1"),
+        *("PP101 2", "PP102 2", "PP103 4", "PP104 2", "PP105 1", "PP201 2", "PP202 1"),
         *("PP203 1", "PP204 2", "PP301 2", "PP303 1", "PP401 1", "PP405 1"),
     ]
 

@@ -41,7 +41,7 @@ def test_codes_are_those_of_values() -> None:
 def test_stages_read_what_the_stages_beside_them_make() -> None:
     made = run("0F0; 1F0; 1B0; 0I0")
 
-    assert touched(made, reads(made)) == ["0F0 X.0", "1F0 F0.0", "0I0 B1.0"]
+    assert touched(made, reads(made)) == ["0F0 X.0", "1F0 F0.0", "1F0 Y.0", "0I0 B1.0"]
 
 
 def test_the_forward_of_the_last_stage_makes_the_loss_where_no_operation_does() -> None:
@@ -61,7 +61,7 @@ def test_a_loss_reads_activation_and_label_and_is_read_by_the_last_backward() ->
 
     assert touched(made, reads(made)) == [
         *("0F0 X.0", "0L0 F0.0", "0L0 Y.0", "0B0 L.0"),
-        "0F1 X.1",  # no L of microbatch 1 stands there: its backward reads no loss
+        *("0F1 X.1", "0F1 Y.1"),  # no L of microbatch 1 stands there: its backward reads no loss
     ]
     assert touched(made, writes(made)) == [
         *("0F0 F0.0", "0L0 L.0", "0B0 B0.0"),
@@ -103,8 +103,17 @@ def test_what_does_not_exist_touches_nothing() -> None:
 def test_each_pipeline_has_a_first_and_a_last_stage_of_its_own() -> None:
     made = run("0F0; 1F0; 1B0; 3F1; 2F1", microbatches=2, stages=4, pipelines=[[0, 1], [3, 2]])
 
-    assert touched(made, reads(made)) == ["0F0 X.0", "1F0 F0.0", "3F1 X.1", "2F1 F3.1"]
+    assert touched(made, reads(made)) == [
+        *("0F0 X.0", "1F0 F0.0", "1F0 Y.0"),
+        *("3F1 X.1", "2F1 F3.1", "2F1 Y.1"),
+    ]
     assert [each for each in touched(made, writes(made)) if "L" in each] == ["1F0 L.0", "2F1 L.1"]
+
+
+def test_a_loss_reads_the_activation_of_the_last_stage_of_its_pipeline() -> None:
+    made = run("0F0; 1F0; 0L0")
+
+    assert touched(made, reads(made))[-2:] == ["0L0 F1.0", "0L0 Y.0"]
 
 
 def test_the_nearest_write_before_a_read_supplies_it() -> None:

@@ -79,6 +79,6 @@ def test_reads_are_supplied_once_for_all() -> None:
     reading, given = made.supplied
 
     assert made.supplied[0] is reading
-    assert reading.rows.tolist() == [0, 1, 3]
-    assert given.writer.tolist() == [-1, 0, 2]
+    assert reading.rows.tolist() == [0, 1, 3, 3]
+    assert given.writer.tolist() == [-1, 0, 2, -1]
     assert not made.fragment

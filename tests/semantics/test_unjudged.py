@@ -140,7 +140,7 @@ def test_a_gradient_that_is_used_while_its_reduction_may_run_is_told(
 
 
 def test_a_second_step_and_what_stands_behind_a_step_need_versions() -> None:
-    assert codes("0STEP; 0STEP") == {*VERSIONS, *GRADIENT}
+    assert {*VERSIONS, *GRADIENT} <= codes("0STEP; 0STEP")
     assert codes("0STEP; 0F0") == {"PP602"}
     assert codes("0SKIP; 0F0") == set()
     assert codes("0F0; 0B0; 0STEP", copies=2, steps="any") == set()

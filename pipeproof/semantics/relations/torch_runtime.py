@@ -4,7 +4,7 @@ import numpy as np
 
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
-from pipeproof.ir.sets import numbered
+from pipeproof.ir.sets import first_of, numbered
 from pipeproof.ir.values import ValueKind
 from pipeproof.semantics.found import Finding, Findings
 from pipeproof.semantics.frame import Frame
@@ -32,19 +32,23 @@ def given_away(frame: Frame) -> Findings:
 
 
 def _after_backward(frame: Frame, sends: IntArray) -> list[Finding]:
+    """Return the sends of an activation that stand behind the first B or I that takes it."""
     ops, total = frame.ops, frame.run.microbatches
+    stages = frame.run.schedule.stages + 1
     takers = np.flatnonzero(ops.is_kind(Kind.B, Kind.I) & (ops.microbatch >= 0))
-    key = (ops.rank * (frame.run.schedule.stages + 1) + ops.stage) * total + ops.microbatch
-    first = dict(zip(key[takers][::-1].tolist(), takers[::-1].tolist(), strict=True))
+    home = ops.rank * stages
+    key, first = first_of((home[takers] + ops.stage[takers]) * total + ops.microbatch[takers])
     stage, microbatch = (ops.value >> 32) & 0xFFFFFF, ops.value & 0xFFFFFFFF
-    wanted = (ops.rank * (frame.run.schedule.stages + 1) + stage) * total + microbatch
-    found = []
-    for row in sends.tolist():
-        taker = first.get(int(wanted[row]), row)
-        if taker < row:
-            why = f"{frame.text(taker)} took the activation"
-            found.append(finding(frame, row, why=why))
-    return found
+    wanted = (home[sends] + stage[sends]) * total + microbatch[sends]
+    at = np.minimum(np.searchsorted(key, wanted), max(len(key) - 1, 0))
+    if not len(key):
+        return []
+    taker = np.where(key[at] == wanted, takers[first[at]], len(ops))
+    late = taker < sends
+    return [
+        finding(frame, row, why=f"{frame.text(by)} took the activation")
+        for row, by in zip(sends[late].tolist(), taker[late].tolist(), strict=True)
+    ]
 
 
 def _again(frame: Frame, sends: IntArray) -> list[Finding]:

@@ -91,6 +91,12 @@ def test_a_gradient_is_reduced_once_a_step(
     assert twice(program, **keys) == found
 
 
+def test_a_microbatch_that_runs_through_a_second_pipeline_is_a_duplicate_there() -> None:
+    assert twice(
+        "0F0; 1F0; 3F1; 2F1; 3F0", microbatches=2, stages=4, pipelines=[[0, 1], [3, 2]]
+    ) == ["r0.4"]
+
+
 def test_what_does_not_exist_cannot_stand_twice() -> None:
     assert twice("9F0; 9F0; 0F9; 0F9; 9REDUCE; 9REDUCE", stages=1) == []
 

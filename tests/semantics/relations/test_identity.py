@@ -49,6 +49,12 @@ def test_a_step_of_some_stages_lacks_the_others() -> None:
     assert places(made, missing(made)) == [""]
 
 
+def test_a_step_of_some_stages_in_one_turn_lacks_the_others_of_that_turn() -> None:
+    programs = ("0F0; 0B0; 0STEP; 0F1; 0B1; 0STEP", "1F0; 1B0; 1STEP; 1F1; 1B1")
+
+    assert lost(*programs, steps=2) == ["1STEP"]
+
+
 def test_nothing_is_missing_from_a_fragment() -> None:
     assert missing(frame("0F0", fragment=True)).instances == 0
 

@@ -10,11 +10,18 @@ from pipeproof.semantics.relations.sharding import (
 from tests.semantics.made import frame, places
 
 
-@pytest.mark.parametrize("op", ["0F0", "0B0", "0I0", "0W0", "0R0", "0L0"])
+@pytest.mark.parametrize("op", ["0F0", "0B0", "0I0", "0W0", "0R0"])
 def test_a_sharded_stage_computes_nothing(op: str) -> None:
     made = frame(f"{op}; 0UNSHARD; {op}; 0RESHARD; {op}")
 
     assert places(made, sharded(made)) == ["r0.0", "r0.4"]
+
+
+@pytest.mark.parametrize("op", ["0L0", "0W0 w=none", "0STEP"])
+def test_what_reads_no_weights_may_run_while_its_stage_is_sharded(op: str) -> None:
+    made = frame(f"{op}; 0UNSHARD; 0F0; 0RESHARD")
+
+    assert places(made, sharded(made)) == []
 
 
 def test_a_stage_that_is_never_resharded_is_not_sharded_at_all() -> None:
