@@ -295,13 +295,17 @@ class _Showing:
     def show(self, rule: Rule, finding: Finding, cost: int) -> Broken:
         happened = self.decider.run.happened
         starts = self._starts(finding)
-        reached = bool(np.all(happened[starts]))
+        reached = bool(np.all(happened[starts])) and not self._misses(finding)
         trace = np.zeros(0, np.int64)
         if len(starts) and (self.left > 0 or rule.code not in self.shown):
             self.shown.add(rule.code)
             trace = self._trace(rule, finding, starts)
             self.left -= len(trace)
         return Broken(rule, finding, cost, trace, reached)
+
+    def _misses(self, finding: Finding) -> bool:
+        """Whether the event that shows a finding never happens."""
+        return finding.event >= 0 and self.decider.run.level[finding.event] < 0
 
     def _starts(self, finding: Finding) -> IntArray:
         return np.asarray(sorted({spot.event for spot in finding.spots}), np.int64)
@@ -311,8 +315,10 @@ class _Showing:
         if isinstance(rule.axiom, Acyclic):
             events = np.flatnonzero(run.happened)
         elif len(self.decider.model.weak) or self.decider.model.happens_before.credits:
-            last = run.level[self._last(finding, starts)]
-            events = np.flatnonzero(run.happened & (run.level <= last.max(initial=-1)))
+            last = self._last(finding, starts)
+            furthest = run.level[last].max(initial=-1)
+            events = np.flatnonzero(run.happened & (run.level < furthest))
+            events = either(events, last[run.happened[last]])
         else:
             last = self._last(finding, starts)
             events = either(self.decider.ancestors.of(last), last)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeproof.ir.actions import Kind
-from pipeproof.ir.values import NO_VALUE, ValueKind, encode, kind_of, microbatch_of, stage_of
+from pipeproof.ir.values import NO_VALUE, ValueKind, kind_of, microbatch_of, stage_of
 
 __all__ = ["ANY", "NONE", "Bracket", "IntArray", "Operations", "Row", "build", "read_only"]
 
@@ -233,11 +233,3 @@ def _tail(
     for key in attributes:
         if key not in _OPERANDS and (alone or key != "if"):
             yield f"{key}={attributes[key]}"
-
-
-def shifted_value(code: int, by: int) -> int:
-    """Return the code of the same value of the microbatch `by` later; names stay."""
-    kind = kind_of(code) if code >= 0 else ValueKind.NAME
-    if kind is ValueKind.NAME:
-        return code
-    return encode(kind, stage_of(code), microbatch_of(code) + by)

@@ -28,6 +28,7 @@ class Frame:
         self.run = run
         self.transport = transport
         self.waits = waits
+        self._texts: dict[int, str] = {}
         self.pairing: Pairing = pair_messages(run, transport.match)
         self.instructions = int(run.rank_start[-1])
         self.ranks = run.schedule.ranks
@@ -136,9 +137,11 @@ class Frame:
 
     def instruction_text(self, instruction: int) -> str:
         """Return a whole instruction in the words of its author, or of its framework."""
-        spelled = self.run.spelled
-        row = int(self.run.base[self.ops.first_row[instruction]])
-        return spelled.instruction_text(int(spelled.instruction[row]))
+        if instruction not in self._texts:
+            spelled = self.run.spelled
+            row = int(self.run.base[self.ops.first_row[instruction]])
+            self._texts[instruction] = spelled.instruction_text(int(spelled.instruction[row]))
+        return self._texts[instruction]
 
     def place(self, spot: Spot) -> tuple[int, int]:
         """Return rank and position of a place; behind the last instruction at a program's end."""
@@ -149,8 +152,14 @@ class Frame:
 
     def length(self, rank: int) -> int:
         """Return how many instructions a rank's program has as written."""
+        return int(self._lengths[rank])
+
+    @cached_property
+    def _lengths(self) -> IntArray:
         written = self.run.schedule.operations
-        return int(written.position[written.rank == rank].max(initial=-1)) + 1
+        lengths = np.zeros(self.ranks, np.int64)
+        np.maximum.at(lengths, written.rank, written.position + 1)
+        return lengths
 
     def position(self, row: int) -> int:
         """Return the position, in the program as written, of a row or of what it stands beside."""

@@ -4,6 +4,7 @@ After herd's cat (Alglave, Cousot, Maranget 2016): a rule is a formula, so that 
 decide it and none needs to know it.
 """
 
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 __all__ = [
@@ -39,7 +40,8 @@ HAPPENS_BEFORE = Order("happens-before")
 PROGRESS = Order("progress")
 
 
-class Acyclic(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Acyclic:
     """No event waits, through `order`, for itself.
 
     `through` says which cycles a rule is about: those of collectives alone, or those that a
@@ -50,19 +52,22 @@ class Acyclic(NamedTuple):
     through: Literal["collectives", "messages"]
 
 
-class Empty(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Empty:
     """`rel` holds of nothing."""
 
     rel: Rel
 
 
-class Never(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Never:
     """No event of `rel` happens in any execution."""
 
     rel: Rel
 
 
-class Enforced(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Enforced:
     """Every pair of `rel` is ordered by a path through `by`, in every execution."""
 
     rel: Rel

@@ -85,7 +85,7 @@ def _say(model: Model, graph: WaitGraph, links: list[tuple[int, int]]) -> Iterat
         yield f"{_name(model, node)} waits for what comes after it"
     for a, b in links:
         left, right = graph.nodes[a], graph.nodes[b]
-        if left.row >= 0 and left.row == right.row:
+        if left.row >= 0 and (left.rank, left.instruction) == (right.rank, right.instruction):
             continue
         yield f"{_name(model, left)} waits for {_name(model, right)}"
 

@@ -4,8 +4,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeproof.errors import ReplayMismatchError
+from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
 from pipeproof.ir.sets import among, distinct
+from pipeproof.semantics.found import Spot
 from pipeproof.semantics.logic import Acyclic, Empty, Enforced, Never, Rel
 from pipeproof.semantics.model import Graph, Model
 from pipeproof.semantics.weak import movable
@@ -107,12 +109,14 @@ def check(model: Model, broken: Broken) -> None:
     graph = model.progress if ordered else model.happens_before
     moment = happen(model, graph, broken.trace)
     starts = [spot.event for spot in broken.finding.spots]
-    shown = len(broken.trace) > 0 and all(moment[start] != _NEVER for start in starts)
+    last = [*starts, *([broken.finding.event] if broken.finding.event >= 0 else [])]
+    shown = len(broken.trace) > 0 and all(moment[event] != _NEVER for event in last)
     match axiom:
         case Acyclic():
             unentered = broken.finding in model.findings(Rel("unentered")).found
             if len(broken.trace) and not unentered:
                 _stuck(model, graph, moment)
+                _demand(all(_waits(model, spot, moment) for spot in broken.finding.spots), broken)
         case Never():
             _demand(not shown or moment[broken.finding.event] != _NEVER, broken)
         case Empty(rel):
@@ -125,6 +129,21 @@ def check(model: Model, broken: Broken) -> None:
             late |= before > max(starts)
             _demand(bool(np.any(late)), broken)
     _demand(broken.reached == shown or not len(broken.trace), broken)
+
+
+def _waits(model: Model, spot: Spot, moment: IntArray) -> bool:
+    """Whether what stands at a place has started and is not complete."""
+    frame, row = model.frame, np.asarray([max(spot.row, 0)])
+    if moment[spot.event] == _NEVER or spot.row < 0:
+        return False
+    own = np.flatnonzero(frame.ops.instruction == frame.ops.instruction[row[0]])
+    messages = own[frame.run.is_message[own]]
+    entries = own[frame.ops.is_kind(Kind.COLL, Kind.TIE)[own]]
+    return bool(
+        moment[frame.done(row)][0] == _NEVER
+        or np.any(moment[frame.completed(messages)] == _NEVER)
+        or len(entries)
+    )
 
 
 def _stuck(model: Model, graph: Graph, moment: IntArray) -> None:

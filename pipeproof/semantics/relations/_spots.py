@@ -3,11 +3,10 @@
 import numpy as np
 
 from pipeproof.ir.operations import IntArray
-from pipeproof.ir.sets import counted
 from pipeproof.semantics.found import Finding, Spot
 from pipeproof.semantics.frame import Frame
 
-__all__ = ["at", "finding", "grouped_counts", "ordinal_in_group", "program_end"]
+__all__ = ["at", "finding", "ordinal_in_group", "program_end"]
 
 
 def at(frame: Frame, row: int) -> Spot:
@@ -24,12 +23,6 @@ def finding(frame: Frame, *rows: int, **facts: str) -> Finding:
     """Return a finding at `rows`; the fact `op` is the first of them as written."""
     named = {"op": frame.text(rows[0])} if rows else {}
     return Finding(tuple(at(frame, row) for row in sorted(rows)), named | facts)
-
-
-def grouped_counts(keys: IntArray) -> tuple[IntArray, IntArray]:
-    """Return each distinct key and how often it occurs."""
-    found, counts = counted(keys)
-    return found, counts
 
 
 def ordinal_in_group(keys: IntArray) -> IntArray:

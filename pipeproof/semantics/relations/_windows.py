@@ -51,6 +51,20 @@ def window(frame: Frame, rows: IntArray) -> IntArray:
     stepped = np.zeros(frame.run.schedule.stages + 1, np.bool_)
     stepped[ops.stage[boundaries(frame)]] = True
     by_id = ops.microbatch[rows] // max(frame.run.schedule.ids_per_step, 1)
-    by_turn = ordinal_in_group(ops.stage[rows] * len(Kind) * 2 + ops.kind[rows])
+    by_turn = ordinal_in_group(
+        (ops.stage[rows] * len(Kind) * 2 + ops.kind[rows]) * 2**20 + _part(frame, rows)
+    )
     alone = np.where(ops.microbatch[rows] >= 0, by_id, by_turn)
     return np.where(stepped[ops.stage[rows]], steps_before(frame, rows), alone)
+
+
+def _part(frame: Frame, rows: IntArray) -> IntArray:
+    """Number the `param` that each row names, 0 for the whole stage."""
+    part = np.zeros(len(rows), np.int64)
+    if not frame.ops.attributes:
+        return part
+    numbers: dict[str, int] = {"": 0}
+    for at, row in enumerate(rows.tolist()):
+        name = frame.ops.attributes.get(row, {}).get("param", "")
+        part[at] = numbers.setdefault(name, len(numbers))
+    return part
