@@ -5,13 +5,15 @@
 | `stage_index`, `microbatch_index` | stage, microbatch |
 | row | rank |
 | empty cell, `None` | bubble: no position |
-| `compute_only` | lowering `torch` |
+| `compute_only` | lowering `torch`, or the one asked for |
 | `compute_comms` | lowering `as-written` |
 
 Source: torch 2.13.0, `torch/distributed/pipelining/schedules.py`, `_Action.from_str`, `_load_csv`.
 """
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,9 +22,9 @@ from pipeproof.frontends._profiles import require_profile, transports_of
 from pipeproof.frontends._torch_rows import FORBIDDEN_BUBBLE, Cells, read_rows, rows_of
 from pipeproof.ir.reading import Mistakes, ReadOptions, check_characters, check_size
 from pipeproof.ir.schedule import Schedule
-from pipeproof.ir.source import Document
+from pipeproof.ir.source import Document, Spot
 
-__all__ = ["NAME", "read", "sniff"]
+__all__ = ["NAME", "read", "read_rows_of", "sniff"]
 
 NAME = "torch-csv"
 
@@ -69,8 +71,23 @@ def read(text: str, name: str, options: ReadOptions) -> tuple[Document, ...]:
         _refuse_bubbles(cells, mistakes)
     schedule = _schedule(cells, len(lines), profile, options)
     _check_size(schedule, cells, name, options)
-    noted = tuple(Problem(name, line, 1, found, expected) for line, found, expected in notes)
-    return (Document(name, schedule, cells, notes=noted),)
+    noted = [Problem(name, line, 1, found, expected) for line, found, expected in notes]
+    if cells.has_messages and options.lowering is not None:
+        found = f"messages stand in the file, so it is not lowered by '{options.lowering}'"
+        noted.append(Problem(name, 1, 1, found, "it is judged as written"))
+    return (Document(name, schedule, cells, notes=tuple(noted)),)
+
+
+def read_rows_of(
+    rows: Sequence[Sequence[str]], name: str, options: ReadOptions
+) -> tuple[Document, ...]:
+    """Read the actions of each rank, an empty text for a bubble, as of a CSV that holds them.
+
+    Raises:
+        InputError: as `read`; the place is row and column of a CSV that stands nowhere.
+    """
+    text = "".join(f"{','.join(row) or ','}\n" for row in rows)
+    return tuple(replace(each, places=Spot()) for each in read(text, name, options))
 
 
 def _check_counts(text: str, name: str, options: ReadOptions) -> None:
@@ -123,5 +140,5 @@ def _schedule(cells: Cells, ranks: int, profile: str, options: ReadOptions) -> S
         microbatches=microbatches,
         transports=transports_of(profile),
         profile=profile,
-        lowering="as-written" if cells.has_messages else "torch",
+        lowering="as-written" if cells.has_messages else options.lowering or "torch",
     )

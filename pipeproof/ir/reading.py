@@ -5,10 +5,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+from typing import Protocol
 
 from pipeproof.errors import InputError, LimitError, ParseError, Problem
+from pipeproof.ir.schedule import Lowering, Schedule
 
-__all__ = ["LIMITS", "Mistakes", "ReadOptions", "check_characters", "check_size", "decode"]
+__all__ = [
+    "LIMITS",
+    "LOWERINGS",
+    "Generate",
+    "Mistakes",
+    "ReadOptions",
+    "check_characters",
+    "check_size",
+    "decode",
+]
 
 LIMITS: Mapping[str, int] = MappingProxyType(
     {
@@ -20,6 +31,10 @@ LIMITS: Mapping[str, int] = MappingProxyType(
     }
 )
 MOST_MISTAKES = 100
+LOWERINGS: Mapping[str, Lowering] = MappingProxyType(
+    {"torch": "torch", "torch-deferred": "torch-deferred", "just-in-time": "just-in-time"}
+)
+"""How a computation order gets its messages, by name."""
 
 # What no text file holds: control characters, lone surrogates, non-characters.
 _FORBIDDEN = re.compile(
@@ -29,13 +44,29 @@ _BREAK = re.compile("\r\n|\r|\n")
 _MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
 
+class Generate(Protocol):
+    """Returns a known schedule of that name; raises an `InputError` where there is none."""
+
+    def __call__(  # noqa: PLR0913  what is asked for, all by name
+        self,
+        name: str,
+        *,
+        ranks: int,
+        microbatches: int,
+        stages_per_rank: int | None,
+        options: Mapping[str, str],
+        limits: Mapping[str, int],
+    ) -> Schedule: ...
+
+
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
     """What the caller says about reading.
 
-    `microbatches` and `stages` stand for what a file does not state, `profile` for what it
-    states too. `limits` raises or lowers limits by name; `case` is one schedule of a file that
-    holds several; `base` is the folder that relative paths start from, else the file's own.
+    `microbatches` and `stages` stand for what a file does not state, `profile` and `lowering`
+    for what it states too. `limits` raises or lowers limits by name; `case` is one schedule of a
+    file that holds several; `base` is the folder that relative paths start from, else the file's
+    own. `generate` makes the known schedules that a file names.
     """
 
     microbatches: int | None = None
@@ -44,6 +75,8 @@ class ReadOptions:
     limits: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     case: int | None = None
     base: Path | None = None
+    lowering: Lowering | None = None
+    generate: Generate | None = None
 
     def limit(self, name: str) -> int:
         """Return the limit of that name, one of `LIMITS`."""

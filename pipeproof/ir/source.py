@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from pipeproof.errors import Problem
 from pipeproof.ir.schedule import Plain, Schedule
 
-__all__ = ["Document", "Expectation", "Marks", "Places"]
+__all__ = ["Document", "Expectation", "Marks", "Places", "Spot"]
 
 
 class Places(Protocol):
@@ -27,6 +27,16 @@ class Marks(NamedTuple):
 
     def place(self, row: int) -> tuple[int, int]:
         return self.lines[row], self.columns[row]
+
+
+class Spot(NamedTuple):
+    """One place for every row, as of a schedule that is named there; nowhere unless given."""
+
+    line: int = 0
+    column: int = 0
+
+    def place(self, row: int) -> tuple[int, int]:  # noqa: ARG002  it is the same for each
+        return self
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ def seconds(*command: str) -> tuple[float, int]:
 
 def show(what: str, *command: str) -> float:
     used, code = seconds(*command)
-    print(f"{used:8.3f} s  exit {code}  {what}")  # noqa: T201  what a script is for
+    print(f"{used:8.3f} s  exit {code}  {what}")
     return used
 
 
@@ -66,7 +66,7 @@ def main() -> None:
         check = show(
             f"pipeproof check, a spec of {lines} lines", "-m", "pipeproof", "check", str(path)
         )
-    print(f"{check / imports:8.2f} times the imports")  # noqa: T201
+    print(f"{check / imports:8.2f} times the imports")
     files = sorted(TORCH.glob("*compute_comms.csv"), key=lambda each: -each.stat().st_size)
     for each in files[:LARGEST]:
         show(f"pipeproof check {each.name}", "-m", "pipeproof", "check", str(each))

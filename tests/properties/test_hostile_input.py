@@ -14,7 +14,7 @@ from pipeproof.ir.source import Document
 Read = Callable[[str, str, ReadOptions], tuple[Document, ...]]
 
 FEW = settings(
-    max_examples=500,
+    max_examples=150,
     deadline=None,
     derandomize=True,
     database=None,
