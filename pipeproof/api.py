@@ -12,10 +12,11 @@ from pipeproof.errors import LimitError, Problem
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.reading import ReadOptions
-from pipeproof.ir.schedule import Schedule
+from pipeproof.ir.schedule import Lowering, Schedule
 from pipeproof.ir.sets import among, distinct
-from pipeproof.ir.source import Document
+from pipeproof.ir.source import Document, OnePlace
 from pipeproof.ir.transport import NAMED, Completion, Transport, named
+from pipeproof.lowering.communicators import joined, splits_calls
 from pipeproof.lowering.lower import lower
 from pipeproof.lowering.waits import write_in
 from pipeproof.semantics.assumptions import assumed
@@ -37,10 +38,11 @@ from pipeproof.verdict.verdict import (
 if TYPE_CHECKING:
     from pipeproof.semantics.found import Findings
 
-__all__ = ["Asked", "as_run", "judge", "judge_text", "rules"]
+__all__ = ["Asked", "as_run", "judge", "judge_text", "lowered", "rules"]
 
 _DEMANDED = 4_000_000  # stages times microbatches that are looked through one by one
 _FOLLOWS = (("PP701", "PP101"), ("PP701", "PP706"), ("PP702", "PP102"), ("PP703", "PP102"))
+_LOOPS: dict[str, Lowering] = {"torch-multi": "torch-multi", "torch-single": "torch-single"}
 _ENGINES: dict[str, ModuleType] = {graph.NAME: graph}
 
 
@@ -91,6 +93,18 @@ def as_run(document: Document, asked: Asked | None = None) -> str:
     return canonical(resolved, waits=awaited)
 
 
+def lowered(document: Document) -> Document:
+    """Return `document` with what its lowering adds written out, to be judged as written."""
+    run = lower(document.schedule)
+    schedule = dataclasses.replace(
+        document.schedule,
+        operations=run.spelled,
+        placement=run.placement,
+        lowering="as-written",
+    )
+    return Document(document.name, schedule, OnePlace(), title=document.title)
+
+
 def judge_text(text: str, name: str, asked: Asked | None = None) -> FileVerdict:
     """Judge the schedule of a spec file given as text.
 
@@ -98,8 +112,9 @@ def judge_text(text: str, name: str, asked: Asked | None = None) -> FileVerdict:
         InputError: the text is no spec.
     """
     from pipeproof.frontends import spec  # noqa: PLC0415  yaml is loaded only where it is read
+    from pipeproof.schedules import generate  # noqa: PLC0415
 
-    documents = spec.read(text, name, ReadOptions())
+    documents = spec.read(text, name, ReadOptions(generate=generate))
     return judge(documents[0], asked)
 
 
@@ -112,6 +127,9 @@ class _Judging:
         schedule = document.schedule
         if asked.profile is not None and asked.profile != schedule.profile:
             schedule = dataclasses.replace(schedule, profile=asked.profile)
+        loop = _LOOPS.get(schedule.profile)
+        if loop is not None and schedule.lowering == "torch":
+            schedule = dataclasses.replace(schedule, lowering=loop)
         self.schedule: Schedule = schedule
         self.transports = self._transports()
         select = asked.select or document.select
@@ -178,6 +196,8 @@ class _Judging:
 
     def _model(self, transport: Transport, copies: int = 1) -> Model:
         run = self._run(copies)
+        if not splits_calls(run, transport):
+            run = joined(run)
         return Model(run, transport, write_in(run, transport.wait), self._found[copies])
 
     def _under(self, transport: Transport) -> TransportVerdict:

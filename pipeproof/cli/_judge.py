@@ -33,7 +33,7 @@ class Judge:
             yield loaded
         elif loaded is not None:
             for document in loaded.documents:
-                yield self._judge(document, loaded.text)
+                yield self.report(document, loaded.text)
 
     def _load(self, source: Input) -> Loaded | FileReport | None:
         try:
@@ -41,7 +41,8 @@ class Judge:
         except Exception as error:  # sorted below, and never silent
             return reported(source.name, error)
 
-    def _judge(self, document: Document, text: str) -> FileReport:
+    def report(self, document: Document, text: str = "") -> FileReport:
+        """Return the report for `document`, whose operations stand in `text`."""
         from pipeproof.api import judge  # noqa: PLC0415  what judges is imported when needed
 
         try:

@@ -1,23 +1,36 @@
 """Options that several subcommands share, and what they mean."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn, TypedDict, TypeVar
 
 import click
 
 from pipeproof.errors import did_you_mean, printable
-from pipeproof.ir.reading import LIMITS, ReadOptions
+from pipeproof.ir.reading import LIMITS, LOWERINGS, ReadOptions
 
 if TYPE_CHECKING:
     from pipeproof.api import Asked
 
-__all__ = ["Asking", "Reading", "asked", "asking_options", "read_options", "reading_options"]
+__all__ = [
+    "COUNT",
+    "LOWERING",
+    "Asking",
+    "Reading",
+    "asked",
+    "asking_options",
+    "limit_option",
+    "limits",
+    "own_options",
+    "read_options",
+    "reading_options",
+]
 
 
 class Reading(TypedDict):
     """What the options of `reading_options` hold."""
 
+    lowering: str | None
     profile: str | None
     microbatches: int | None
     stages: int | None
@@ -35,22 +48,29 @@ class Asking(Reading):
 
 _F = TypeVar("_F", bound=Callable[..., int])
 _MOST = 1 << 40
-_COUNT = click.IntRange(min=1, max=2**31 - 1)
+COUNT = click.IntRange(min=1, max=2**31 - 1)
+LOWERING = click.Choice(list(LOWERINGS))
+
+
+limit_option = click.option(
+    "--limit", multiple=True, metavar="NAME=N", help="Raise a limit of input."
+)
 
 
 def reading_options(function: _F) -> _F:
     """Add the options that say how a file is read."""
     for option in (
-        click.option("--limit", multiple=True, metavar="NAME=N", help="Raise a limit of input."),
+        limit_option,
         click.option(
-            "--stages", type=_COUNT, metavar="N", help="Number of stages, instead of the file's."
+            "--stages", type=COUNT, metavar="N", help="Number of stages, instead of the file's."
         ),
         click.option(
             "--microbatches",
-            type=_COUNT,
+            type=COUNT,
             metavar="N",
             help="Microbatches in one step, instead of the file's.",
         ),
+        click.option("--lowering", type=LOWERING, help="How computations get their messages."),
         click.option("--profile", metavar="NAME|none", help="A runtime's rules and transports."),
     ):
         function = option(function)
@@ -76,8 +96,26 @@ def read_options(values: Reading) -> ReadOptions:
     Raises:
         click.BadParameter: a limit has no such name, or is no whole number.
     """
-    limits: dict[str, int] = {}
-    for each in values["limit"]:
+    from pipeproof.schedules import generate  # noqa: PLC0415  imported when needed
+
+    return ReadOptions(
+        microbatches=values["microbatches"],
+        stages=values["stages"],
+        profile=values["profile"],
+        limits=limits(values["limit"]),
+        lowering=LOWERINGS.get(values["lowering"] or ""),
+        generate=generate,
+    )
+
+
+def limits(written: Iterable[str]) -> Mapping[str, int]:
+    """Return limits by name, each written NAME=N.
+
+    Raises:
+        click.BadParameter: a limit has no such name, or is no whole number.
+    """
+    found: dict[str, int] = {}
+    for each in written:
         name, _, amount = each.partition("=")
         if name not in LIMITS:
             _refuse("--limit", name, LIMITS)
@@ -85,13 +123,24 @@ def read_options(values: Reading) -> ReadOptions:
         if not 0 < number < _MOST:
             said = f"{printable(amount)} is no limit; write {name}=N, a whole number from 1"
             raise click.BadParameter(said, param_hint="--limit")
-        limits[name] = number
-    return ReadOptions(
-        microbatches=values["microbatches"],
-        stages=values["stages"],
-        profile=values["profile"],
-        limits=MappingProxyType(limits),
-    )
+        found[name] = number
+    return MappingProxyType(found)
+
+
+def own_options(written: Iterable[str]) -> dict[str, str]:
+    """Return the options of a known schedule, each written NAME=VALUE.
+
+    Raises:
+        click.BadParameter: one is not written so, or stands twice.
+    """
+    found: dict[str, str] = {}
+    for each in written:
+        name, sign, value = each.partition("=")
+        if not (name and sign and value) or name in found:
+            said = f"{printable(each)}; write each option once, as backward=descending"
+            raise click.BadParameter(said, param_hint="--option")
+        found[name] = value
+    return found
 
 
 def asked(values: Asking) -> "Asked":

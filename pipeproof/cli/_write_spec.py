@@ -18,7 +18,7 @@ def write_spec(document: Document, path: str | None) -> str:
     """Return the text of a spec file.
 
     A schedule of computations only is imported from `path`, relative to where the spec will
-    stand, since programs written in a spec are never lowered.
+    stand, since programs written in a spec are never lowered; a known one is named.
 
     Raises:
         ParseError: it would have to be imported and came from standard input.
@@ -70,15 +70,19 @@ def _mapped(document: Document) -> Iterator[str]:
 
 def _programs(document: Document, path: str | None) -> Iterator[str]:
     schedule = document.schedule
-    match schedule.lowering:
-        case "as-written":
-            yield "ranks:"
-            yield from _ranks(schedule)
-        case "torch" | "torch-deferred" | "just-in-time":
-            if path is None:
-                found = "it holds computations only, which a spec imports from a file"
-                raise ParseError([Problem(document.name, 1, 1, found, "name the file")])
-            yield f"import: {_flow({'format': 'torch-csv', 'path': path})}"
+    if schedule.lowering == "as-written":
+        yield "ranks:"
+        yield from _ranks(schedule)
+        return
+    known = document.origin.get("schedule")
+    lowering = {} if schedule.lowering == "torch" else {"lowering": schedule.lowering}
+    if isinstance(known, Mapping):
+        yield f"schedule: {_flow({**known, **lowering})}"
+    elif path is not None:
+        yield f"import: {_flow({'format': 'torch-csv', 'path': path, **lowering})}"
+    else:
+        found = "it holds computations only, which a spec imports from a file"
+        raise ParseError([Problem(document.name, 1, 1, found, "name the file")])
 
 
 def _ranks(schedule: Schedule) -> Iterator[str]:

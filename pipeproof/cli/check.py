@@ -1,18 +1,29 @@
 """`pipeproof check`: judges schedules and says which are legal."""
 
 import importlib
+from collections.abc import Iterable
 from typing import Unpack
 
 import click
 
 from pipeproof import __version__, engines, reports
 from pipeproof.cli._exits import Exit, TerminatedError, worst
-from pipeproof.cli._inputs import expand
+from pipeproof.cli._inputs import Input, expand
 from pipeproof.cli._judge import Judge
-from pipeproof.cli._options import Asking, asked, asking_options, read_options, reading_options
+from pipeproof.cli._options import (
+    COUNT,
+    Asking,
+    asked,
+    asking_options,
+    own_options,
+    read_options,
+    reading_options,
+)
 from pipeproof.cli._output import COLOURS, complain, emit, wants_colour
 from pipeproof.cli._progress import counted
 from pipeproof.cli._rooms import Member
+from pipeproof.ir.reading import ReadOptions
+from pipeproof.ir.source import Document
 from pipeproof.verdict.result import FileReport, Result
 
 __all__ = ["command", "exit_code"]
@@ -22,6 +33,11 @@ _FAILING = ("refuted", "unknown", "warning", "zero")
 
 class _Values(Asking):
     paths: tuple[str, ...]
+    schedule: str | None
+    object_: str | None
+    ranks: int | None
+    stages_per_rank: int | None
+    option: tuple[str, ...]
     engine: str
     format_: str
     output: str | None
@@ -31,7 +47,14 @@ class _Values(Asking):
 
 
 @click.command(name="check", short_help="Judge schedules: legal or not, and why.")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, metavar="PATH...")
+@click.option("--schedule", metavar="NAME", help="Judge this known schedule, no file.")
+@click.option(
+    "--object", "object_", metavar="MODULE:CLASS", help="Judge this schedule class of your own."
+)
+@click.option("--ranks", type=COUNT, metavar="R", help="With --schedule or --object.")
+@click.option("--stages-per-rank", type=COUNT, metavar="V", help="With --schedule or --object.")
+@click.option("--option", multiple=True, metavar="NAME=VALUE", help="With --schedule.")
 @click.option("--engine", type=Member(engines), default="graph", show_default=True)
 @asking_options
 @reading_options
@@ -50,14 +73,17 @@ def command(**values: Unpack[_Values]) -> int:
     """Judge every schedule at PATH...
 
     A path is a spec file, a torch CSV, a case in a file (FILE#3), a folder, a pattern, or - for
-    standard input.
+    standard input. In place of paths stands --schedule NAME, a known schedule, or --object
+    MODULE:CLASS, a schedule class of your own; both with --ranks and --microbatches.
     """
     judge = Judge(read_options(values), asked(values))
     found: list[FileReport] = []
     stopped: Exit | None = None
     try:
-        for source in counted(list(expand(values["paths"]))):
-            found.extend(judge.reports(source))
+        for source in counted(_sources(values, judge.options)):
+            found.extend(
+                judge.reports(source) if isinstance(source, Input) else [judge.report(source)]
+            )
     except KeyboardInterrupt:
         stopped = Exit.INTERRUPTED
     except TerminatedError:
@@ -68,6 +94,49 @@ def command(**values: Unpack[_Values]) -> int:
         complain(f"stopped after {len(found)} schedules")
         return stopped
     return exit_code(result, values["fail_on"], exit_zero=values["exit_zero"])
+
+
+def _sources(values: _Values, options: ReadOptions) -> list[Input | Document]:
+    """Return the files to judge, or the schedules that stand in none.
+
+    Raises:
+        click.UsageError: there is none, or of two kinds, or their size is not said.
+        InputError: there is no such schedule, or none of that shape.
+    """
+    kinds = [bool(values["paths"]), values["schedule"] is not None, values["object_"] is not None]
+    if sum(kinds) != 1:
+        said = "Write one of PATH..., --schedule NAME, --object MODULE:CLASS."
+        raise click.UsageError(said)
+    sized = values["ranks"] is not None and values["microbatches"] is not None
+    if kinds[0]:
+        for option, value in (
+            ("--ranks", values["ranks"]),
+            ("--stages-per-rank", values["stages_per_rank"]),
+            ("--option", values["option"]),
+        ):
+            if value:
+                said = f"{option} goes with --schedule or --object, not with a PATH."
+                raise click.UsageError(said)
+        return list(expand(values["paths"]))
+    if not sized:
+        said = "Write --ranks and --microbatches: they are the size of the schedule."
+        raise click.UsageError(said)
+    return list(_made(values, options))
+
+
+def _made(values: _Values, options: ReadOptions) -> Iterable[Document]:
+    ranks, per_rank = values["ranks"] or 1, values["stages_per_rank"]
+    name = values["schedule"]
+    if name is not None:
+        from pipeproof.cli._known import known  # noqa: PLC0415  imported when needed
+
+        return [known(name, ranks, per_rank, own_options(values["option"]), options)]
+    if values["option"]:
+        said = "--option goes with --schedule, not with --object."
+        raise click.UsageError(said)
+    from pipeproof.cli._object import own_schedule  # noqa: PLC0415
+
+    return own_schedule(values["object_"] or "", ranks, per_rank, options)
 
 
 def _tell(result: Result, values: _Values) -> None:

@@ -8,13 +8,16 @@ from pipeproof.ir.transport import DEFAULT, Transport, named
 
 __all__ = ["PLANNED", "PROFILES", "expected_profile", "require_profile", "transports_of"]
 
+_TORCH = ("nccl-lazy", "nccl-first", "nccl-eager", "nccl-small", "gloo")
 PROFILES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "none": (DEFAULT,),
-        "torch-runtime": ("nccl-lazy", "nccl-first", "nccl-eager", "nccl-small", "gloo"),
+        "torch-runtime": _TORCH,
+        "torch-multi": _TORCH,
+        "torch-single": _TORCH,
     }
 )
-PLANNED = ("torch-multi", "torch-single", "deepspeed", "megatron")
+PLANNED = ("deepspeed", "megatron")
 
 
 def transports_of(profile: str) -> tuple[Transport, ...]:

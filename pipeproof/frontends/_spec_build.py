@@ -11,9 +11,10 @@ from pipeproof.frontends._spec_expect import expectations, selected
 from pipeproof.frontends._spec_facts import check_facts, highest_stage, placed
 from pipeproof.frontends._spec_keys import DESCRIBED, FILE, IMPORTS, SOURCES
 from pipeproof.frontends._spec_nodes import Items, Node, Scalar, Table, piece_of, plain, wrong
+from pipeproof.frontends._spec_schedule import generated
 from pipeproof.frontends._spec_transport import transports
 from pipeproof.ir.program import Piece, Programs
-from pipeproof.ir.reading import Mistakes, ReadOptions, decode
+from pipeproof.ir.reading import LOWERINGS, Mistakes, ReadOptions, decode
 from pipeproof.ir.schedule import Gradients, Plain, Reduce, Schedule
 from pipeproof.ir.source import Document
 
@@ -50,11 +51,25 @@ def build(
         stages = options.stages or highest_stage(operations) + 1 or 1
         microbatches = options.microbatches or 1
         schedule = Schedule(operations, programs.ranks, stages, microbatches, profile=profile)
-        document = Document(mistakes.file, schedule, programs.marks())
+        document = Document(
+            mistakes.file, schedule, programs.marks(), notes=_unlowered(mistakes.file, options)
+        )
         documents: tuple[Document, ...] = (replace(document, origin=_origin(root)),)
+    elif "schedule" in root.entries:
+        document = generated(root, profile, options, mistakes)
+        origin = MappingProxyType({**document.origin, **_origin(root)})
+        documents = (replace(document, name=mistakes.file, origin=origin),)
     else:
         documents = _import(root, profile, options, mistakes)
     return tuple(_complete(root, each, options, mistakes) for each in documents)
+
+
+def _unlowered(file: str, options: ReadOptions) -> tuple[Problem, ...]:
+    """Return what is to be said where programs that stand in the file were to be lowered."""
+    if options.lowering is None:
+        return ()
+    found = f"programs of a spec are not lowered by '{options.lowering}'"
+    return (Problem(file, 1, 1, found, "they are judged as written"),)
 
 
 def _check_source(root: Table, options: ReadOptions, mistakes: Mistakes) -> None:
@@ -103,9 +118,6 @@ def _pieces(program: Node, lines: Sequence[str]) -> Iterator[Piece]:
 
 def _profile(root: Table, options: ReadOptions) -> str:
     """Return the profile that holds, where this version models all that stands in the file."""
-    if "schedule" in root.entries:
-        message = "a known schedule is to be generated, which this version does not do; write ranks"
-        raise UnsupportedFeatureError(message)
     imported = root.entries.get("import")
     if isinstance(imported, Table) and _word(imported, "format") not in IMPORTS:
         format_ = _word(imported, "format")
@@ -137,6 +149,7 @@ def _import(
         profile=profile,
         case=options.case if case is None else case,
         base=path.parent,
+        lowering=options.lowering or LOWERINGS.get(_word(table, "lowering") or ""),
     )
     text = decode(data, str(path))
     from pipeproof.frontends import torch_csv  # noqa: PLC0415  loaded only where it is read
@@ -145,6 +158,10 @@ def _import(
         wrong(node, mistakes, "name one that torch wrote", f"{str(path)!r} is no torch CSV")
         mistakes.settle()
     documents = torch_csv.read(text, str(path), beside)
+    if "lowering" in table.entries and documents[0].schedule.lowering == "as-written":
+        found = "messages stand in the file, so it is not lowered"
+        wrong(table.entries["lowering"], mistakes, "leave this key out", found)
+        mistakes.settle()
     origin = {**_origin(root), "format": IMPORTS[0], "path": str(path)}
     return tuple(
         replace(each, name=mistakes.file, origin=MappingProxyType(origin)) for each in documents

@@ -21,6 +21,7 @@ from pipeproof.frontends._spec_nodes import (
     text,
     wrong,
 )
+from pipeproof.frontends._spec_schedule import LOWERING, SCHEDULE
 from pipeproof.frontends._spec_transport import TRANSPORT
 from pipeproof.ir.actions import read_action
 from pipeproof.ir.reading import Mistakes
@@ -176,20 +177,13 @@ def _rank(node: Node, mistakes: Mistakes) -> bool:
     return (READY if isinstance(node, Table) else _program)(node, mistakes)
 
 
-_SCHEDULE = any_of(
-    _NAME,
-    keys(
-        {
-            "name": _NAME,
-            "ranks": number(1),
-            "stages_per_rank": number(1),
-            "lowering": one_of("torch", "just-in-time"),
-        },
-        needs=("name",),
-    ),
-)
 _IMPORT = keys(
-    {"format": one_of(*IMPORTS, *PLANNED_IMPORTS), "path": text, "case": number()},
+    {
+        "format": one_of(*IMPORTS, *PLANNED_IMPORTS),
+        "path": text,
+        "case": number(),
+        "lowering": LOWERING,
+    },
     needs=("format", "path"),
 )
 _PROGRAMS = "a list with the program of each rank, rank 0 first"
@@ -203,7 +197,7 @@ FILE: Check = keys(
         "steps": _steps,
         "placement": any_of(one_of("loop", "v"), items(number(), expected="loop, v, or a list")),
         "ranks": items(_rank, expected=_PROGRAMS),
-        "schedule": _SCHEDULE,
+        "schedule": SCHEDULE,
         "import": _IMPORT,
         "profile": _profile,
         "transport": TRANSPORT,

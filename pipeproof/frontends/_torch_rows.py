@@ -52,6 +52,16 @@ class Cells:
                 if not cell.strip():
                     yield number, start + 1
 
+    def slots(self) -> IntArray:
+        """Return the slot of each row: its cell, empty ones counted, shape `(rows,)`."""
+        ops = self.operations
+        of_rank = [
+            np.asarray([slot for slot, (_, cell) in enumerate(_cells(text)) if cell.strip()])
+            for _, text in self._lines
+        ]
+        pairs = zip(ops.rank.tolist(), ops.position.tolist(), strict=True)
+        return read_only([of_rank[rank][position] for rank, position in pairs])
+
     def _starts_of(self, rank: int) -> list[int]:
         return [start for start, cell in _cells(self._lines[rank][1]) if cell.strip()]
 

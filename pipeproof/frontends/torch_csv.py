@@ -22,7 +22,7 @@ from pipeproof.frontends._profiles import require_profile, transports_of
 from pipeproof.frontends._torch_rows import FORBIDDEN_BUBBLE, Cells, read_rows, rows_of
 from pipeproof.ir.reading import Mistakes, ReadOptions, check_characters, check_size
 from pipeproof.ir.schedule import Schedule
-from pipeproof.ir.source import Document, Spot
+from pipeproof.ir.source import Document, OnePlace
 
 __all__ = ["NAME", "read", "read_rows_of", "sniff"]
 
@@ -79,15 +79,20 @@ def read(text: str, name: str, options: ReadOptions) -> tuple[Document, ...]:
 
 
 def read_rows_of(
-    rows: Sequence[Sequence[str]], name: str, options: ReadOptions
+    rows: Sequence[Sequence[str]], name: str, options: ReadOptions, notes: Sequence[str] = ()
 ) -> tuple[Document, ...]:
     """Read the actions of each rank, an empty text for a bubble, as of a CSV that holds them.
+
+    `notes` are said of it beside those of reading.
 
     Raises:
         InputError: as `read`; the place is row and column of a CSV that stands nowhere.
     """
     text = "".join(f"{','.join(row) or ','}\n" for row in rows)
-    return tuple(replace(each, places=Spot()) for each in read(text, name, options))
+    return tuple(
+        replace(each, places=OnePlace(), notes=(*each.notes, *notes))
+        for each in read(text, name, options)
+    )
 
 
 def _check_counts(text: str, name: str, options: ReadOptions) -> None:
@@ -141,4 +146,5 @@ def _schedule(cells: Cells, ranks: int, profile: str, options: ReadOptions) -> S
         transports=transports_of(profile),
         profile=profile,
         lowering="as-written" if cells.has_messages else options.lowering or "torch",
+        slots=cells.slots() if profile == "torch-multi" else None,
     )

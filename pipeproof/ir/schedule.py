@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from pipeproof.ir.actions import BACKWARDS
-from pipeproof.ir.operations import Operations
+from pipeproof.ir.operations import IntArray, Operations
 from pipeproof.ir.transport import Transport
 
 __all__ = [
@@ -26,7 +26,9 @@ Plain = str | tuple["Plain", ...] | Mapping[str, "Plain"]
 """A value of a key that is validated now and judged later: text, list or mapping."""
 
 Reduce = Literal["default", "required", "once", "none"]
-Lowering = Literal["as-written", "torch", "torch-deferred", "just-in-time"]
+Lowering = Literal[
+    "as-written", "torch", "torch-deferred", "torch-multi", "torch-single", "just-in-time"
+]
 """How messages come in: they stand in the file, or a computation order is lowered that way."""
 
 
@@ -44,7 +46,8 @@ class Schedule:
 
     `placement` holds the rank of each stage, or is empty where the programs decide it. `steps`
     is None for any number. `described` holds keys of the file that other rules need (storage,
-    weights, bounds, sizes, faults, choices), as written.
+    weights, bounds, sizes, faults, choices), as written. `slots` holds the slot of each row of a
+    computation order, bubbles counted, where the file has slots.
     """
 
     operations: Operations
@@ -61,6 +64,7 @@ class Schedule:
     lowering: Lowering = "as-written"
     gradients: Gradients = field(default_factory=Gradients)
     described: Mapping[str, Plain] = field(default_factory=lambda: MappingProxyType({}))
+    slots: IntArray | None = None
 
     @property
     def ids_per_step(self) -> int:

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from pipeproof.errors import Problem
 from pipeproof.ir.schedule import Plain, Schedule
 
-__all__ = ["Document", "Expectation", "Marks", "Places", "Spot"]
+__all__ = ["Document", "Expectation", "Marks", "OnePlace", "Places"]
 
 
 class Places(Protocol):
@@ -29,13 +29,13 @@ class Marks(NamedTuple):
         return self.lines[row], self.columns[row]
 
 
-class Spot(NamedTuple):
+class OnePlace(NamedTuple):
     """One place for every row, as of a schedule that is named there; nowhere unless given."""
 
     line: int = 0
     column: int = 0
 
-    def place(self, row: int) -> tuple[int, int]:  # noqa: ARG002  it is the same for each
+    def place(self, row: int) -> tuple[int, int]:
         return self
 
 
@@ -67,6 +67,6 @@ class Document:
     expect: tuple[Expectation, ...] = ()
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
-    notes: tuple[Problem, ...] = ()
+    notes: tuple[Problem | str, ...] = ()
     title: str = ""
     origin: Mapping[str, Plain] = field(default_factory=lambda: MappingProxyType({}))

@@ -46,6 +46,14 @@ def _messages(schedule: Schedule, placed: tuple[int, ...]) -> Lowered:
             from pipeproof.lowering import torch  # noqa: PLC0415  only for computation orders
 
             return torch.lower(schedule, placed, deferred=schedule.lowering == "torch-deferred")
+        case "torch-multi":
+            from pipeproof.lowering import torch_multi  # noqa: PLC0415
+
+            return torch_multi.lower(schedule, placed)
+        case "torch-single":
+            from pipeproof.lowering import torch_single  # noqa: PLC0415
+
+            return torch_single.lower(schedule, placed)
         case "just-in-time":
             from pipeproof.lowering import just_in_time  # noqa: PLC0415
 

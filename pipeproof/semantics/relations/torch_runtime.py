@@ -12,7 +12,7 @@ from pipeproof.semantics.relations._spots import finding, ordinal_in_group
 
 __all__ = ["PROFILES", "given_away", "losses_elsewhere"]
 
-PROFILES = frozenset({"torch-runtime"})
+PROFILES = frozenset({"torch-runtime", "torch-multi", "torch-single"})
 
 
 def given_away(frame: Frame) -> Findings:

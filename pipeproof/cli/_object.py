@@ -1,0 +1,65 @@
+"""A user's own schedule class as documents: a child process builds it and prints its orders."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from typing import NoReturn
+
+import click
+
+from pipeproof.cli._output import printable_lines
+from pipeproof.frontends import torch_csv
+from pipeproof.ir.reading import ReadOptions
+from pipeproof.ir.source import Document
+
+__all__ = ["own_schedule"]
+
+_SECONDS = 120
+_CHILD = "pipeproof.execution.torch_classes"
+_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+
+
+def own_schedule(
+    name: str, ranks: int, stages_per_rank: int | None, options: ReadOptions
+) -> tuple[Document, ...]:
+    """Return the schedule that `name`, a MODULE:NAME, makes of `microbatches` of `options`.
+
+    Raises:
+        click.ClickException: it makes none.
+        InputError: what it makes is no schedule.
+    """
+    if not _NAME.fullmatch(name):
+        _refuse(name, "write MODULE:CLASS, as my_schedules:Mine")
+    microbatches = options.microbatches or 1
+    said = _said(name, (ranks, microbatches, stages_per_rank or 1))
+    rows = said.get("rows")
+    if not isinstance(rows, list):
+        _refuse(name, str(said.get("error", "the child process printed no order")))
+    if len(rows) != ranks:
+        _refuse(name, f"it has orders for {len(rows)} ranks, not for {ranks}")
+    noted = said.get("notes")
+    notes = [str(each) for each in noted] if isinstance(noted, list) else []
+    return torch_csv.read_rows_of(rows, name, options, notes)
+
+
+def _said(name: str, numbers: tuple[int, int, int]) -> dict[str, object]:
+    argv = [sys.executable, "-m", _CHILD, name, *map(str, numbers)]
+    environ = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+    try:
+        done = subprocess.run(  # noqa: S603  the caller's own module, in our interpreter
+            argv, capture_output=True, check=False, timeout=_SECONDS, env=environ, text=True
+        )
+    except subprocess.TimeoutExpired:
+        _refuse(name, f"it was not built within {_SECONDS} seconds")
+    try:
+        said = json.loads(done.stdout)
+    except ValueError:
+        _refuse(name, f"the child process ended with code {done.returncode} and printed no order")
+    return said if isinstance(said, dict) else {}
+
+
+def _refuse(name: str, why: str) -> NoReturn:
+    said = printable_lines(f"--object {name}: {why}").replace("\n", " ")
+    raise click.ClickException(said)

@@ -1,0 +1,155 @@
+"""The orders that a schedule class of torch prints, read without torch where an object is there.
+
+`python -m pipeproof.execution.torch_classes MODULE:NAME RANKS MICROBATCHES STAGES_PER_RANK` builds
+one of the caller's own with stages that only say where they are, and prints `Orders` as JSON.
+
+Source: torch 2.13.0, `torch/distributed/pipelining/schedules.py`: `pipeline_order`,
+`pipeline_order_with_comms`, and what the constructors read of a stage.
+"""
+
+import importlib
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from inspect import isclass
+from typing import Any, NoReturn, TypedDict
+
+__all__ = ["MockStage", "Orders", "main", "mock_stages", "orders_of"]
+
+_COMPUTE = ("F", "B", "I", "W", "OVERLAP_F_B")
+_PRINTED = (
+    "torch prints an order of 1F1B whose last rank counts forwards from 1, and executes another "
+    "one: 'pipeproof check --schedule 1f1b'; what it prints is judged"
+)
+_LOOP = "torch executes a loop of its own; its printed order is judged, lowered as torch lowers"
+_SLOTS = "torch executes it slot by slot; its order is judged, lowered as for torch's runtime"
+_LOWERED = "the order with messages that torch made is judged"
+
+
+class MockStage:
+    """What the constructor of a schedule reads of a stage: how many there are, on how many ranks.
+
+    It computes nothing and needs no process group.
+    """
+
+    def __init__(self, stages: int, ranks: int, index: int = 0) -> None:
+        self.num_stages = stages
+        self.group_size = ranks
+        self.group_rank = 0
+        self.stage_index = index
+        self.is_first = index == 0
+        self.is_last = index == stages - 1
+        self.has_backward = True
+        self.submod = None
+
+
+class Orders(TypedDict):
+    """What each rank executes, as torch writes it, an empty text for a bubble."""
+
+    rows: list[list[str]]
+    microbatches: int | None
+    stages: int | None
+    notes: list[str]
+
+
+def mock_stages(ranks: int, stages_per_rank: int = 1) -> "list[Any]":
+    """Return the stages of rank 0, for the constructor of a schedule class."""
+    stages = ranks * stages_per_rank
+    return [MockStage(stages, ranks, turn * ranks) for turn in range(stages_per_rank)]
+
+
+def orders_of(schedule: object) -> Orders:
+    """Return the order of each rank of a schedule of torch, or of a mapping from rank to actions.
+
+    The order with messages is taken where there is one. A REDUCE_GRAD that stands among
+    computations only, as GPipe and 1F1B print it, is left to lowering.
+
+    Raises:
+        ValueError: it holds no order, or not one for each rank.
+    """
+    plain = schedule if isinstance(schedule, Mapping) else _order(schedule, "pipeline_order")
+    made = _order(schedule, "pipeline_order_with_comms")
+    rows = _rows(made or plain)
+    return Orders(
+        rows=rows if made else _without_reductions(rows),
+        microbatches=_count(schedule, "_n_microbatches"),
+        stages=_count(schedule, "_num_stages"),
+        notes=_notes(schedule, lowered=bool(made)),
+    )
+
+
+def _order(schedule: object, name: str) -> Mapping[object, object]:
+    found = getattr(schedule, name, None)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _rows(order: Mapping[Any, Any]) -> list[list[str]]:
+    if sorted(map(str, order)) != sorted(map(str, range(len(order)))) or not order:
+        said = f"ranks {', '.join(map(str, order)) or 'nowhere'}"
+        message = f"an order of actions for each rank from 0 is expected, and stands for {said}"
+        raise ValueError(message)
+    return [
+        ["" if action is None else str(action) for action in actions]
+        for _, actions in sorted(order.items(), key=lambda item: int(item[0]))
+    ]
+
+
+def _without_reductions(rows: list[list[str]]) -> list[list[str]]:
+    kinds = {cell.strip("0123456789") for row in rows for cell in row if not cell.startswith("(")}
+    if not kinds <= {"", *_COMPUTE, "REDUCE_GRAD"}:
+        return rows
+    return [[cell for cell in row if not cell.endswith("REDUCE_GRAD")] for row in rows]
+
+
+def _count(schedule: object, name: str) -> int | None:
+    found = getattr(schedule, name, None)
+    return found if type(found) is int and found > 0 else None
+
+
+def _notes(schedule: object, *, lowered: bool) -> list[str]:
+    if isinstance(schedule, Mapping):
+        return []
+    if lowered:
+        return [_LOWERED]
+    bases = {base.__name__ for base in type(schedule).__mro__}
+    if "Schedule1F1B" in bases:
+        return [_PRINTED]
+    return [_LOOP if "PipelineScheduleSingle" in bases else _SLOTS]
+
+
+def main(argv: Sequence[str]) -> NoReturn:
+    """Print the orders of the class, function or object that `argv` names, or why there are none.
+
+    What the caller's module prints goes to stderr.
+    """
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    name, ranks, microbatches, stages_per_rank = argv
+    try:
+        made = _built(name, int(ranks), int(microbatches), int(stages_per_rank))
+        said: object = orders_of(made)
+        json.dumps(said)
+    except BaseException as error:  # from the caller's module
+        lines = str(error).strip().splitlines() or ["it says nothing"]
+        said = {"error": f"{type(error).__name__}: {lines[0]}"}
+    json.dump(said, out)
+    out.close()
+    os._exit(0)  # threads that the caller's module started do not keep it
+
+
+def _built(name: str, ranks: int, microbatches: int, stages_per_rank: int) -> object:
+    """Return the schedule: made by a class or a function, or the object of that name."""
+    module, _, path = name.partition(":")
+    found: Any = importlib.import_module(module)
+    for part in path.split("."):
+        found = getattr(found, part)
+    if not callable(found) or hasattr(found, "pipeline_order"):
+        return found
+    stages = mock_stages(ranks, stages_per_rank)
+    bases = {base.__name__ for base in found.__mro__} if isclass(found) else set()
+    return found(stages[0] if "PipelineScheduleSingle" in bases else stages, microbatches)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
