@@ -22,8 +22,10 @@ _PRINTED = (
     "torch prints an order of 1F1B whose last rank counts forwards from 1, and executes another "
     "one: 'pipeproof check --schedule 1f1b'; what it prints is judged"
 )
-_LOOP = "torch executes a loop of its own; its printed order is judged, lowered as torch lowers"
-_SLOTS = "torch executes it slot by slot; its order is judged, lowered as for torch's runtime"
+_LOOP = (
+    "torch executes a loop of its own, profile 'torch-single'; the order that it prints is judged"
+)
+_SLOTS = "torch executes it slot by slot, profile 'torch-multi'; its order is judged"
 _LOWERED = "the order with messages that torch made is judged"
 
 

@@ -88,7 +88,7 @@ class Calls:
         """Wait for a call, if there was one."""
         if handle is None:
             return
-        number = self.handles.index(handle)
+        number = int(handle.removeprefix("c"))
         self._add(Row(self._rank, self._position, 0, Kind.WAIT, handle=number), NONE)
         self._position += 1
 

@@ -22,23 +22,24 @@ if TYPE_CHECKING:
 
 __all__ = ["lower"]
 
+_Place = tuple[int, int]
+_FORWARD = (Kind.SEND_F, Kind.RECV_F)
+_BACKWARD = (Kind.SEND_B, Kind.RECV_B)
+
 
 def lower(schedule: Schedule, placement: tuple[int, ...]) -> Lowered:
     """Lower a computation order with its slots; without slots, positions are the slots."""
     at = _slots(schedule)
+    sent, received = _messages(schedule, placement, at)
     calls = Calls(schedule.operations)
     last = max((slot for slots in at for slot in slots), default=-1)
     for rank in range(schedule.ranks):
         calls.begin(rank)
         for slot in range(last + 1):
-            rows = at[rank].get(slot, [])
-            for row in rows:
+            for row in at[rank].get(slot, []):
                 calls.compute(row)
-            messages = [m for row in rows for m in _sent(schedule, placement, row)]
-            for other in range(schedule.ranks):
-                if other != rank:
-                    messages += _received(schedule, placement, rank, at[other].get(slot, []))
-            calls.wait(calls.post(messages))
+            here = (rank, slot)
+            calls.wait(calls.post(sent.get(here, []) + received.get(here, [])))
     return calls.lowered()
 
 
@@ -52,35 +53,28 @@ def _slots(schedule: Schedule) -> list[dict[int, list[int]]]:
     return found
 
 
-def _link(schedule: Schedule, row: int) -> tuple[Kind, int, int, int] | None:
-    """Return the kind of send behind a computation, its stage, its reader's stage, microbatch."""
+def _messages(
+    schedule: Schedule, placement: tuple[int, ...], at: list[dict[int, list[int]]]
+) -> tuple[dict[_Place, list[Message]], dict[_Place, list[Message]]]:
+    """Return what each rank sends and receives at each slot; receives by the rank they are from."""
     ops = schedule.operations
     before, after = neighbours(schedule)
-    kind, stage, microbatch = (int(c[row]) for c in (ops.kind, ops.stage, ops.microbatch))
-    if stage >= schedule.stages:
-        return None
-    if kind == Kind.F and after[stage] >= 0:
-        return Kind.SEND_F, stage, after[stage], microbatch
-    if kind in (Kind.B, Kind.I) and before[stage] >= 0:
-        return Kind.SEND_B, stage, before[stage], microbatch
-    return None
-
-
-def _sent(schedule: Schedule, placement: tuple[int, ...], row: int) -> list[Message]:
-    link = _link(schedule, row)
-    if link is None or placement[link[2]] == placement[link[1]]:
-        return []
-    return [(link[0], link[1], link[3])]
-
-
-def _received(
-    schedule: Schedule, placement: tuple[int, ...], rank: int, rows: list[int]
-) -> list[Message]:
-    found: list[Message] = []
-    for row in rows:
-        link = _link(schedule, row)
-        if link is None or placement[link[2]] != rank or placement[link[1]] == rank:
-            continue
-        kind = Kind.RECV_F if link[0] is Kind.SEND_F else Kind.RECV_B
-        found.append((kind, link[2], link[3]))
-    return found
+    sent: dict[_Place, list[Message]] = {}
+    received: dict[_Place, list[Message]] = {}
+    for rank, slots in enumerate(at):
+        for slot, rows in slots.items():
+            for row in rows:
+                kind, stage, microbatch = (
+                    int(c[row]) for c in (ops.kind, ops.stage, ops.microbatch)
+                )
+                forward = kind == Kind.F
+                if stage >= schedule.stages or not (forward or kind in (Kind.B, Kind.I)):
+                    continue
+                reader = after[stage] if forward else before[stage]
+                if reader < 0 or placement[reader] == placement[stage]:
+                    continue
+                send, receive = _FORWARD if forward else _BACKWARD
+                sent.setdefault((rank, slot), []).append((send, stage, microbatch))
+                there = (placement[reader], slot)
+                received.setdefault(there, []).append((receive, reader, microbatch))
+    return sent, received

@@ -89,8 +89,8 @@ def test_profile_is_torchs_unless_another_is_asked_for() -> None:
     assert (none.profile, len(none.transports)) == ("none", 6)
     with pytest.raises(UsageError, match="'pigeon' is no profile"):
         read(ZBV, ReadOptions(profile="pigeon"))
-    with pytest.raises(UnsupportedFeatureError, match="torch-multi"):
-        read(ZBV, ReadOptions(profile="torch-multi"))
+    with pytest.raises(UnsupportedFeatureError, match="deepspeed"):
+        read(ZBV, ReadOptions(profile="deepspeed"))
 
 
 def test_bubbles_are_no_positions() -> None:

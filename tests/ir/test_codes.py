@@ -1,0 +1,22 @@
+from pipeproof.ir.codes import CODES
+from pipeproof.semantics.rules import all_rules
+
+
+def test_codes_are_those_of_the_language() -> None:
+    families = {family: sum(code[2] == family for code in CODES) for family in "123456789"}
+
+    assert list(CODES) == sorted(CODES)
+    assert len(set(CODES.values())) == len(CODES)
+    assert families == dict(zip("123456789", (6, 5, 3, 6, 7, 5, 9, 4, 3), strict=True))
+
+
+def test_a_code_never_changes_its_name() -> None:
+    assert CODES["PP101"] == "missing-operation"
+    assert CODES["PP302"] == "depends-on-buffering"
+    assert CODES["PP507"] == "never-freed"
+    assert CODES["PP709"] == "partial-norm"
+    assert CODES["PP903"] == "trace-diverges"
+
+
+def test_every_rule_has_its_code_and_name_here() -> None:
+    assert {rule.code: rule.name for rule in all_rules()}.items() <= CODES.items()
