@@ -11,7 +11,7 @@ from pipeproof.ir.schedule import Schedule, neighbours
 from pipeproof.ir.sets import among, numbered
 from pipeproof.ir.values import ValueKind, read_value
 
-__all__ = ["Access", "Supply", "codes", "reads", "supply", "writes"]
+__all__ = ["Access", "Supply", "codes", "pick", "reads", "supply", "writes"]
 
 
 class Access(NamedTuple):
@@ -153,10 +153,10 @@ def supply(ops: Operations, reading: Access, writing: Access) -> Supply:
     limit = ops.first_row[ops.instruction[reading.rows]]
     limit = np.where(ops.bracket[reading.rows] == Bracket.OVERLAP, reading.rows, limit)
     at = np.searchsorted(where, rkey * size + limit) - 1
-    writer = _pick(writing.rows[order], wkey[order], at, rkey)
-    later = _pick(writing.rows[order], wkey[order], at + 1, rkey)
+    writer = pick(writing.rows[order], wkey[order], at, rkey)
+    later = pick(writing.rows[order], wkey[order], at + 1, rkey)
     own = (later == reading.rows) & (later >= 0)  # a member that writes what it reads itself
-    later = np.where(own, _pick(writing.rows[order], wkey[order], at + 2, rkey), later)
+    later = np.where(own, pick(writing.rows[order], wkey[order], at + 2, rkey), later)
     return Supply(writer, later)
 
 
@@ -169,7 +169,8 @@ def _key(ops: Operations, rows: IntArray, both: tuple[Access, Access]) -> IntArr
     return np.asarray(key, np.int64)
 
 
-def _pick(rows: IntArray, keys: IntArray, at: IntArray, wanted: IntArray) -> IntArray:
+def pick(rows: IntArray, keys: IntArray, at: IntArray, wanted: IntArray) -> IntArray:
+    """Return `rows[at]` where its key is the wanted one, -1 elsewhere and outside."""
     inside = (at >= 0) & (at < len(rows))
     safe = np.where(inside, at, 0)
     if not len(rows):

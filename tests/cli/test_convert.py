@@ -9,6 +9,7 @@ from pipeproof.cli._write_spec import write_spec
 from pipeproof.frontends import spec, torch_csv
 from pipeproof.ir.reading import ReadOptions
 from pipeproof.ir.source import Document
+from pipeproof.schedules import generate
 from tests.cli.made import ROOT, Command, Process
 
 SPECS = sorted((ROOT / "specs").rglob("*.yaml"))
@@ -40,9 +41,11 @@ expect:
 """
 
 
-def reread(document: Document) -> Document:
-    text = write_spec(document, None)
-    return spec.read(text, document.name, ReadOptions())[0]
+def reread(document: Document, base: Path | None = None) -> Document:
+    imported = document.origin.get("path")
+    path = Path(imported).name if isinstance(imported, str) else None
+    options = ReadOptions(base=base, generate=generate)
+    return spec.read(write_spec(document, path), document.name, options)[0]
 
 
 def same(a: Document, b: Document) -> None:
@@ -68,9 +71,10 @@ def _said(expected: object) -> dict[str, object]:
 
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
 def test_a_spec_written_as_a_spec_is_the_same(path: Path) -> None:
-    (document,) = spec.read(path.read_text(), path.name, ReadOptions(base=path.parent))
+    options = ReadOptions(base=path.parent, generate=generate)
+    (document,) = spec.read(path.read_text(), path.name, options)
 
-    same(document, reread(document))
+    same(document, reread(document, path.parent))
 
 
 def test_every_key_survives() -> None:

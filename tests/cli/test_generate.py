@@ -38,8 +38,8 @@ class Printed:
 
 
 def read(text: str) -> Document:
-    front_end = spec if spec.sniff(text, "made") else torch_csv
-    return front_end.read(text, "made", OPTIONS)[0]
+    read_one = spec.read if spec.sniff(text, "made") else torch_csv.read
+    return read_one(text, "made", OPTIONS)[0]
 
 
 def told(document: Document) -> tuple[object, ...]:

@@ -182,6 +182,7 @@ def test_a_blank_line_at_the_end_is_noted() -> None:
 
     assert document.schedule.ranks == 2
     (note,) = document.notes
+    assert isinstance(note, Problem)
     assert (note.line, note.found) == (3, "a blank line ends the file")
     assert note.expected == "torch counts it as another rank"
     assert read("0F0\n1F0\n").notes == ()

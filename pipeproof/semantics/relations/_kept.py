@@ -3,6 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
+from pipeproof.ir.accesses import pick
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import Bracket, IntArray
 from pipeproof.ir.sets import among
@@ -111,8 +112,8 @@ def _same_stage(
     first = ops.first_row[ops.instruction[rows]]
     limit = np.where(ops.bracket[rows] == Bracket.OVERLAP, rows, first)
     at = np.searchsorted(have * size + made, own * size + limit) - 1
-    before = _pick(made, have, at, own)
-    later = _pick(made, have, at + 1, own)
+    before = pick(made, have, at, own)
+    later = pick(made, have, at + 1, own)
     source = np.where(before >= 0, before, later)
     start = frame.start(rows)
     event = np.where(source >= 0, frame.done(np.maximum(source, 0)), NO_EVENT)
@@ -121,11 +122,3 @@ def _same_stage(
     keep = (source >= 0) | (not frame.fragment)
     values = np.full(len(rows), -1, np.int64)
     return Needs(event[keep], start[keep], rows[keep], values[keep])
-
-
-def _pick(rows: IntArray, keys: IntArray, at: IntArray, wanted: IntArray) -> IntArray:
-    if not len(rows):
-        return np.full(len(at), -1, np.int64)
-    inside = (at >= 0) & (at < len(rows))
-    safe = np.where(inside, at, 0)
-    return np.asarray(np.where(inside & (keys[safe] == wanted), rows[safe], -1))
