@@ -9,13 +9,14 @@ from pipeproof import api, schedules
 from pipeproof.errors import UsageError
 from pipeproof.ir.schedule import Schedule
 from pipeproof.ir.source import Document, Marks
+from pipeproof.verdict.verdict import FileVerdict
 
 FIXED = {"1f1b": (1,), "gpipe": (1,), "forward_only": (1,), "zbv": (2,), "dualpipev": (2,)}
 TRANSPORTS = ("nccl-lazy", "nccl-first", "nccl-eager", "nccl-small", "gloo", "rendezvous")
 Shape = tuple[int, int, int]
 
 
-def judged(schedule: Schedule, *transports: str) -> api.FileVerdict:
+def judged(schedule: Schedule, *transports: str) -> FileVerdict:
     size = len(schedule.operations)
     document = Document("known", schedule, Marks((1,) * size, (1,) * size))
     return api.judge(document, api.Asked(transports=transports))

@@ -4,7 +4,13 @@ from itertools import islice
 
 import pytest
 
-from pipeproof.errors import LimitError, ParseError, UnsupportedFeatureError, UsageError
+from pipeproof.errors import (
+    LimitError,
+    ParseError,
+    Problem,
+    UnsupportedFeatureError,
+    UsageError,
+)
 from pipeproof.frontends import torch_csv
 from pipeproof.ir.operations import Bracket
 from pipeproof.ir.reading import ReadOptions

@@ -8,12 +8,13 @@ import pytest
 from pipeproof import api
 from pipeproof.frontends import torch_csv
 from pipeproof.ir.reading import ReadOptions
+from pipeproof.verdict.verdict import FileVerdict
 
 DATA = Path(__file__).parents[1] / "data/torch"
 OPTIONS = ReadOptions(profile="torch-multi")
 
 
-def judged(text: str, *transports: str) -> api.FileVerdict:
+def judged(text: str, *transports: str) -> FileVerdict:
     return api.judge(torch_csv.read(text, "slots.csv", OPTIONS)[0], api.Asked(transports))
 
 

@@ -12,6 +12,7 @@ from pipeproof.ir.actions import Kind
 from pipeproof.ir.schedule import Schedule
 from pipeproof.ir.source import Document, Marks
 from pipeproof.lowering.lower import lower
+from pipeproof.verdict.verdict import FileVerdict
 
 TRACES = sorted((Path(__file__).parents[1] / "data/torch/traces").glob("*.json"))
 NAMES = {"1F1B": "1f1b", "GPipe": "gpipe"}
@@ -58,7 +59,7 @@ def test_there_are_traces_to_compare_with() -> None:
     assert len(TRACES) == 16
 
 
-def _judged(schedule: Schedule, *transports: str) -> api.FileVerdict:
+def _judged(schedule: Schedule, *transports: str) -> FileVerdict:
     size = len(schedule.operations)
     document = Document("made", schedule, Marks((1,) * size, (1,) * size))
     return api.judge(document, api.Asked(transports=transports))

@@ -7,6 +7,7 @@ import pytest
 from pipeproof import api
 from pipeproof.verdict.verdict import TransportVerdict
 from tests.oracle import programs
+from tests.oracle.instructions import NAMED
 from tests.oracle.machine import TooManyStatesError, deadlocks, explore
 
 CASES = 60
@@ -49,7 +50,7 @@ def test_engine_and_state_machine_agree_on_weak_communicators(seed: int) -> None
     for number in range(CASES):
         rng = random.Random(seed * 1000 + number)
         drawn = programs.random_programs(rng, messages=(1, 4))
-        transport = {"completion": "rendezvous", "queue": "none", "weak": ["c", "d"]}
+        transport = {**NAMED["rendezvous"], "weak": ["c", "d"]}
         verdict = api.judge_text(programs.render(drawn, transport), f"seed {seed}.{number}")
         result = explore(drawn, transport, limit=20_000)
 
