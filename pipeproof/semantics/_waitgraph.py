@@ -18,6 +18,10 @@ from pipeproof.semantics.weak import current, stands_on
 
 __all__ = ["Node", "WaitGraph", "build"]
 
+Prefix = tuple[list[int], int]
+"""The first so many of a list."""
+Before = tuple[list[int], Prefix]
+
 
 class Node(NamedTuple):
     """Where a rank waits (`row` -1 where it has not started that instruction), or what is posted.
@@ -42,7 +46,7 @@ class WaitGraph:
     frame: Frame
     nodes: list[Node] = field(default_factory=list)
     nearest: list[list[int]] = field(default_factory=list)
-    farther: list[list[int]] = field(default_factory=list)
+    farther: list[list[Prefix]] = field(default_factory=list)
     through_collectives: set[tuple[int, int]] = field(default_factory=set)
     inner: set[tuple[int, int]] = field(default_factory=set)
 
@@ -54,7 +58,8 @@ class WaitGraph:
 
     def all(self, node: int) -> Sequence[int]:
         """Return everything that a node waits for."""
-        return self.nearest[node] + self.farther[node]
+        others = (each for line, end in self.farther[node] for each in line[:end])
+        return [*self.nearest[node], *(each for each in others if each != node)]
 
     def place(self, node: int) -> tuple[int, int] | None:
         """Return rank and position of a node, None for a rank before its next instruction."""
@@ -165,28 +170,30 @@ class _Builder:
 
     # message ends
 
-    def _before_in_queue(self) -> dict[int, tuple[list[int], list[int]]]:
-        """Return for each end the open ends before it in its queue: the nearest, and the others."""
+    def _before_in_queue(self) -> dict[int, Before]:
+        """Return for each end the open ends before it in its queue: the nearest, and the others.
+
+        The nearest are what one instruction posted; the others are a part of the queue's one list.
+        """
         ends = queues(self.frame)
         instruction = self.frame.ops.instruction
-        before: dict[int, tuple[list[int], list[int]]] = {}
-        seen: list[int] = []
-        last: list[int] = []
-        now: list[int] = []
+        before: dict[int, Before] = {}
+        line: list[int] = []
         queue = at = -1
+        start = end = 0  # of the nearest, in `line`
         for row, own in zip(ends.rows.tolist(), ends.queue.tolist(), strict=True):
             if own != queue:
-                queue, seen, last, now, at = own, [], [], [], -1
+                queue, line, at, start, end = own, [], -1, 0, 0
             if int(instruction[row]) != at:
-                if now:
-                    seen, last, now = seen + last, now, []
+                if len(line) > end:
+                    start, end = end, len(line)
                 at = int(instruction[row])
-            before[row] = (last, seen)
+            before[row] = (line[start:end], (line, start))
             if row in self.end_node:
-                now.append(self.end_node[row])
+                line.append(self.end_node[row])
         return before
 
-    def _link_end(self, row: int, before: dict[int, tuple[list[int], list[int]]]) -> None:
+    def _link_end(self, row: int, before: dict[int, Before]) -> None:
         frame, node = self.frame, self.end_node[row]
         pairing = frame.pairing
         transfer = int(pairing.of_row[row])
@@ -206,15 +213,14 @@ class _Builder:
             self._link(node, [self.rank_node[int(frame.ops.rank[partner])]])
         self._link_weak(node, row, partner)
 
-    def _queue(self, node: int, row: int, before: dict[int, tuple[list[int], list[int]]]) -> None:
-        nearest, farther = before.get(row, ([], []))
+    def _queue(self, node: int, row: int, before: dict[int, Before]) -> None:
+        nearest, farther = before.get(row, ([], ([], 0)))
         own = self.end_node.get(row, -1)
         self.graph.nearest[node] += [n for n in nearest if n not in (node, own)]
-        self.graph.farther[node] += [n for n in farther if n not in (node, own)]
+        if farther[1]:
+            self.graph.farther[node].append(farther)
 
-    def _link_partner(
-        self, node: int, row: int, partner: int, before: dict[int, tuple[list[int], list[int]]]
-    ) -> None:
+    def _link_partner(self, node: int, row: int, partner: int, before: dict[int, Before]) -> None:
         if partner < 0:
             return
         if self._is_posted(partner):
