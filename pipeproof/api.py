@@ -243,6 +243,9 @@ class _Judging:
         everything = found.pop("PP", None)
         if everything is not None:
             return tuple(Undecided(rule.code, everything) for rule in self.rules if not rule.warns)
+        refused = self._run(1).refused
+        if refused is not None:
+            found.setdefault("PP401", refused)
         found |= {code: why for code, why in self._follow().items() if code not in found}
         uneven_steps = uneven(model.frame) if self.schedule.steps is None else None
         if uneven_steps is not None:

@@ -65,6 +65,8 @@ def assert_legal(
         ValueError: an object holds no order.
     """
     __tracebackhide__ = True  # pytest shows the line that asserts
+    _check_count("microbatches", microbatches)
+    _check_count("stages", stages)
     asked = Asked(transports=_transports(transport), profile=profile)
     options = ReadOptions(
         microbatches=microbatches, stages=stages, profile=profile, generate=generate
@@ -76,14 +78,23 @@ def assert_legal(
         raise AssertionError(message)
 
 
-def _transports(asked: str | Sequence[str] | None) -> tuple[str, ...]:
-    chosen = (asked,) if isinstance(asked, str) else tuple(asked or ())
-    for name in chosen:
+def _check_count(what: str, count: object) -> None:
+    if count is not None and (type(count) is not int or count < 1):
+        problem = Problem(
+            what, 1, 1, f"{printable(repr(count))} stands here", "write a number from 1"
+        )
+        raise UsageError([problem])
+
+
+def _transports(asked: object) -> tuple[str, ...]:
+    several = asked if isinstance(asked, list | tuple) else ()
+    chosen = (asked,) if asked is not None and not several else tuple(several)
+    for name in map(str, chosen):
         if name not in names():
             said = f"write one of {', '.join(names())}{did_you_mean(name[:40], names())}"
             found = f"{printable(name)} is no transport"
             raise UsageError([Problem("transport", 1, 1, found, said)])
-    return chosen
+    return tuple(map(str, chosen))
 
 
 def _reports(schedule: object, options: ReadOptions, asked: Asked) -> list[FileReport]:
@@ -118,7 +129,7 @@ def _documents(schedule: object, options: ReadOptions) -> tuple[tuple[Document, 
     stated = ReadOptions(
         microbatches=options.microbatches or orders["microbatches"],
         stages=options.stages or orders["stages"],
-        profile=options.profile,
+        profile=options.profile or orders["profile"],
     )
     return torch_csv.read_rows_of(orders["rows"], _name(schedule), stated, orders["notes"]), ""
 

@@ -117,11 +117,23 @@ class TestTorch:
 
         assert "PP202 crossed-messages" in failure(made, "gloo")
 
-    def test_the_order_that_1f1b_prints_is_judged_and_it_is_said_that_another_runs(self) -> None:
+    def test_what_the_loops_of_1f1b_and_gpipe_execute_is_judged(self) -> None:
         schedules = pytest.importorskip("torch.distributed.pipelining.schedules")
 
-        said = failure(schedules.Schedule1F1B(mock_stages(2)[0], 2))
-        assert "note: torch prints an order of 1F1B" in said
+        assert_legal(schedules.Schedule1F1B(mock_stages(2)[0], 2))
+        assert_legal(schedules.ScheduleGPipe(mock_stages(2)[0], 2))
+
+    def test_a_slot_locked_schedule_is_judged_slot_by_slot(self) -> None:
+        """Without bubbles every reader stands at the slot of its maker."""
+        schedules = pytest.importorskip("torch.distributed.pipelining.schedules")
+        read = schedules._Action.from_str
+        made = schedules.PipelineScheduleMulti(mock_stages(2, 1), 2)
+        made.pipeline_order = {
+            0: [read(cell) for cell in ("0F0", "0F1", "0B0", "0B1")],
+            1: [read(cell) for cell in ("1F0", "1B0", "1F1", "1B1")],
+        }
+
+        assert "PP401" in failure(made)
 
     def test_a_class_of_ones_own_needs_no_process_group(self) -> None:
         schedules = pytest.importorskip("torch.distributed.pipelining.schedules")

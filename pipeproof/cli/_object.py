@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from typing import NoReturn
 
 import click
@@ -41,7 +42,15 @@ def own_schedule(
         _refuse(name, f"it has orders for {len(rows)} ranks, not for {ranks}")
     noted = said.get("notes")
     notes = [str(each) for each in noted] if isinstance(noted, list) else []
-    return torch_csv.read_rows_of(rows, name, options, notes)
+    stages, profile = said.get("stages"), said.get("profile")
+    if not isinstance(stages, int):
+        stages = None if stages_per_rank is None else ranks * stages_per_rank
+    known = replace(
+        options,
+        stages=options.stages or stages,
+        profile=options.profile or (str(profile) if profile else None),
+    )
+    return torch_csv.read_rows_of(rows, name, known, notes)
 
 
 def _said(name: str, numbers: tuple[int, int, int]) -> dict[str, object]:

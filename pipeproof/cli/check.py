@@ -121,6 +121,9 @@ def _sources(values: _Values, options: ReadOptions) -> list[Input | Document]:
     if not sized:
         said = "Write --ranks and --microbatches: they are the size of the schedule."
         raise click.UsageError(said)
+    if values["stages"] is not None:
+        said = "--stages goes with a PATH; write --stages-per-rank."
+        raise click.UsageError(said)
     return list(_made(values, options))
 
 

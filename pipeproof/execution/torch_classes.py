@@ -19,13 +19,12 @@ __all__ = ["MockStage", "Orders", "main", "mock_stages", "orders_of"]
 
 _COMPUTE = ("F", "B", "I", "W", "OVERLAP_F_B")
 _PRINTED = (
-    "torch prints an order of 1F1B whose last rank counts forwards from 1, and executes another "
-    "one: 'pipeproof check --schedule 1f1b'; what it prints is judged"
+    "torch prints an order of 1F1B whose last rank counts forwards from 1; what its loop executes "
+    "is judged, profile 'torch-single'"
 )
-_LOOP = (
-    "torch executes a loop of its own, profile 'torch-single'; the order that it prints is judged"
-)
-_SLOTS = "torch executes it slot by slot, profile 'torch-multi'; its order is judged"
+_LOOP = "torch executes the loop of GPipe, profile 'torch-single'"
+_OTHER = "a loop of its own executes it; what it prints is judged as torch's runtime runs it"
+_SLOTS = "torch executes it slot by slot, profile 'torch-multi'"
 _LOWERED = "the order with messages that torch made is judged"
 
 
@@ -52,6 +51,7 @@ class Orders(TypedDict):
     rows: list[list[str]]
     microbatches: int | None
     stages: int | None
+    profile: str | None
     notes: list[str]
 
 
@@ -72,13 +72,15 @@ def orders_of(schedule: object) -> Orders:
     """
     plain = schedule if isinstance(schedule, Mapping) else _order(schedule, "pipeline_order")
     made = _order(schedule, "pipeline_order_with_comms")
-    rows = _rows(made or plain)
-    return Orders(
-        rows=rows if made else _without_reductions(rows),
-        microbatches=_count(schedule, "_n_microbatches"),
-        stages=_count(schedule, "_num_stages"),
-        notes=_notes(schedule, lowered=bool(made)),
-    )
+    profile, note = _runtime(schedule, lowered=bool(made))
+    microbatches, stages = _count(schedule, "_n_microbatches"), _count(schedule, "_num_stages")
+    if note is _PRINTED and microbatches and stages:
+        rows = _executed(stages, microbatches)
+    else:
+        rows = _rows(made or plain)
+        rows = rows if made else _without_reductions(rows)
+    notes = [] if note is None else [note]
+    return Orders(rows=rows, microbatches=microbatches, stages=stages, profile=profile, notes=notes)
 
 
 def _order(schedule: object, name: str) -> Mapping[object, object]:
@@ -92,9 +94,23 @@ def _rows(order: Mapping[Any, Any]) -> list[list[str]]:
         message = f"an order of actions for each rank from 0 is expected, and stands for {said}"
         raise ValueError(message)
     return [
-        ["" if action is None else str(action) for action in actions]
-        for _, actions in sorted(order.items(), key=lambda item: int(item[0]))
+        _row(rank, actions)
+        for rank, actions in sorted(order.items(), key=lambda item: int(item[0]))
     ]
+
+
+def _row(rank: object, actions: object) -> list[str]:
+    if not isinstance(actions, Sequence) or isinstance(actions, str | bytes):
+        message = f"a list of actions is expected for rank {rank}"
+        raise ValueError(message)  # noqa: TRY004  a wrong order, as the others
+    row = ["" if action is None else str(action) for action in actions]
+    for cell in row:
+        if any(mark in cell for mark in ',\n\r"'):
+            message = (
+                f"one action a place is expected for rank {rank}, and {cell[:40]!r} stands there"
+            )
+            raise ValueError(message)
+    return row
 
 
 def _without_reductions(rows: list[list[str]]) -> list[list[str]]:
@@ -109,15 +125,34 @@ def _count(schedule: object, name: str) -> int | None:
     return found if type(found) is int and found > 0 else None
 
 
-def _notes(schedule: object, *, lowered: bool) -> list[str]:
+def _runtime(schedule: object, *, lowered: bool) -> tuple[str | None, str | None]:
+    """Return the profile of what executes a schedule, None for torch's runtime, and a note."""
     if isinstance(schedule, Mapping):
-        return []
+        return None, None
     if lowered:
-        return [_LOWERED]
+        return None, _LOWERED
     bases = {base.__name__ for base in type(schedule).__mro__}
     if "Schedule1F1B" in bases:
-        return [_PRINTED]
-    return [_LOOP if "PipelineScheduleSingle" in bases else _SLOTS]
+        return "torch-single", _PRINTED
+    if "ScheduleGPipe" in bases:
+        return "torch-single", _LOOP
+    if "PipelineScheduleMulti" in bases:
+        return "torch-multi", _SLOTS
+    return None, _OTHER
+
+
+def _executed(stages: int, microbatches: int) -> list[list[str]]:
+    """Return what the loop of 1F1B executes on each rank."""
+    rows = []
+    for stage in range(stages):
+        warmup = min(microbatches, stages - stage)
+        row = [f"{stage}F{m}" for m in range(warmup)]
+        for m in range(microbatches):
+            row.append(f"{stage}B{m}")
+            if warmup + m < microbatches:
+                row.append(f"{stage}F{warmup + m}")
+        rows.append(row)
+    return rows
 
 
 def main(argv: Sequence[str]) -> NoReturn:
@@ -146,7 +181,7 @@ def _built(name: str, ranks: int, microbatches: int, stages_per_rank: int) -> ob
     found: Any = importlib.import_module(module)
     for part in path.split("."):
         found = getattr(found, part)
-    if not callable(found) or hasattr(found, "pipeline_order"):
+    if not callable(found) or (not isclass(found) and hasattr(found, "pipeline_order")):
         return found
     stages = mock_stages(ranks, stages_per_rank)
     bases = {base.__name__ for base in found.__mro__} if isclass(found) else set()

@@ -13,6 +13,7 @@ from pipeproof.frontends._torch_scan import Columns, scan
 from pipeproof.ir.actions import COMPUTE, Action, read_action, read_overlap
 from pipeproof.ir.operations import NONE, Bracket, IntArray, Operations, read_only
 from pipeproof.ir.reading import Mistakes
+from pipeproof.ir.schedule import Slots
 from pipeproof.ir.sets import among
 from pipeproof.ir.values import MAX_STAGE, NO_VALUE
 
@@ -52,15 +53,14 @@ class Cells:
                 if not cell.strip():
                     yield number, start + 1
 
-    def slots(self) -> IntArray:
-        """Return the slot of each row: its cell, empty ones counted, shape `(rows,)`."""
+    def slots(self) -> Slots:
+        """Return the slot of each row: its cell, empty ones counted."""
         ops = self.operations
-        of_rank = [
-            np.asarray([slot for slot, (_, cell) in enumerate(_cells(text)) if cell.strip()])
-            for _, text in self._lines
-        ]
+        cells = [[cell.strip() for _, cell in _cells(text)] for _, text in self._lines]
+        of_rank = [[slot for slot, cell in enumerate(row) if cell] for row in cells]
         pairs = zip(ops.rank.tolist(), ops.position.tolist(), strict=True)
-        return read_only([of_rank[rank][position] for rank, position in pairs])
+        of_row = read_only([of_rank[rank][position] for rank, position in pairs])
+        return Slots(of_row, tuple(len(row) for row in cells))
 
     def _starts_of(self, rank: int) -> list[int]:
         return [start for start, cell in _cells(self._lines[rank][1]) if cell.strip()]

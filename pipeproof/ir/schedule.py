@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ __all__ = [
     "Plain",
     "Reduce",
     "Schedule",
+    "Slots",
     "neighbours",
 ]
 
@@ -30,6 +31,13 @@ Lowering = Literal[
     "as-written", "torch", "torch-deferred", "torch-multi", "torch-single", "just-in-time"
 ]
 """How messages come in: they stand in the file, or a computation order is lowered that way."""
+
+
+class Slots(NamedTuple):
+    """The slot of each row of a computation order, and how many slots each rank has."""
+
+    of_row: IntArray
+    widths: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +54,8 @@ class Schedule:
 
     `placement` holds the rank of each stage, or is empty where the programs decide it. `steps`
     is None for any number. `described` holds keys of the file that other rules need (storage,
-    weights, bounds, sizes, faults, choices), as written. `slots` holds the slot of each row of a
-    computation order, bubbles counted, where the file has slots.
+    weights, bounds, sizes, faults, choices), as written. `slots` says where the operations of a
+    computation order stand, bubbles counted, where that is known.
     """
 
     operations: Operations
@@ -64,7 +72,7 @@ class Schedule:
     lowering: Lowering = "as-written"
     gradients: Gradients = field(default_factory=Gradients)
     described: Mapping[str, Plain] = field(default_factory=lambda: MappingProxyType({}))
-    slots: IntArray | None = None
+    slots: Slots | None = None
 
     @property
     def ids_per_step(self) -> int:

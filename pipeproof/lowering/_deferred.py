@@ -15,20 +15,26 @@ _SENDS = (int(Kind.SEND_F), int(Kind.SEND_B))
 _Key = tuple[int, int, int]
 
 
-def defer(ops: Operations, rows: Rows) -> Rows:
+def defer(ops: Operations, rows: Rows) -> tuple[Rows, bool]:
     """Hold every receive until its reader, or until a send to the same, higher rank.
 
     Receives of one peer leave in the order of their readers, not of their sends: that is how
     messages cross. A receive without a reader is put behind everything; torch refuses it.
+
+    Returns:
+        The rows, and whether a receive has no reader.
     """
     home = dict(zip(ops.stage.tolist(), ops.rank.tolist(), strict=True))
     order: list[int] = []
+    left = False
     bounds = np.searchsorted(rows.rank, np.arange(int(rows.rank.max(initial=-1)) + 2)).tolist()
     columns = rows.kind.tolist(), rows.stage.tolist(), rows.microbatch.tolist()
     instructions = _instructions(ops, rows)
     for rank, (low, high) in enumerate(pairwise(bounds)):
-        order.extend(_rank(rank, range(low, high), columns, home, instructions))
-    return Rows(*(column[order] for column in rows[:5]))
+        moved, held = _rank(rank, range(low, high), columns, home, instructions)
+        order.extend(moved + held)
+        left |= bool(held)
+    return Rows(*(column[order] for column in rows[:5])), left
 
 
 def _instructions(ops: Operations, rows: Rows) -> IntArray:
@@ -42,7 +48,7 @@ def _rank(
     columns: tuple[list[int], list[int], list[int]],
     home: dict[int, int],
     instructions: IntArray,
-) -> list[int]:
+) -> tuple[list[int], list[int]]:
     kinds, stages, microbatches = columns
     held: dict[_Key, int] = {}
     order: list[int] = []
@@ -59,7 +65,7 @@ def _rank(
         if row == numbers[0] or instructions[row] < 0 or instructions[row] != instructions[row - 1]:
             _flush(row, columns, instructions, held, order)
         order.append(row)
-    return order + list(held.values())
+    return order, list(held.values())
 
 
 def _peer(key: _Key, home: dict[int, int]) -> int:

@@ -48,7 +48,9 @@ def assemble(ops: Operations, rows: Rows, *, refused: str | None, deferred: bool
     if deferred:
         from pipeproof.lowering._deferred import defer  # noqa: PLC0415  seldom asked for
 
-        rows = defer(ops, rows)
+        rows, left = defer(ops, rows)
+        if left and refused is None:
+            refused = "torch refuses this order: a deferred receive has no reader"
     own = rows.source != NONE
     source = np.maximum(rows.source, 0)
     instruction = np.where(own, ops.instruction[source], NONE)

@@ -21,8 +21,8 @@ class Change(NamedTuple):
 def changes(stages: IntArray, instructions: IntArray) -> list[Change]:
     """Return where the stages of one rank are gathered and freed, in order.
 
-    Before each instruction the next three different stages are looked up (four, where the third
-    and fourth come in one overlap): others are freed, in the order of a CPython set of their
+    Before each instruction the next three different stages are looked up, and all others of the
+    overlap that the third comes in: the rest is freed, in the order of a CPython set of their
     numbers, and missing ones gathered, in the order of their use.
 
     Args:
@@ -63,10 +63,11 @@ def _windows(
             seen.pop(stage, None)
             seen[stage] = instruction
         at = low
-        near = list(seen)[: -_ACTIVE - 2 : -1]
-        last = seen[near[_ACTIVE - 1]] if len(near) > _ACTIVE else -1
-        together = len(near) > _ACTIVE and seen[near[_ACTIVE]] == last
-        ahead = tuple(near[: _ACTIVE + together])
+        near = list(reversed(seen))
+        end = _ACTIVE
+        while end < len(near) and seen[near[end]] == seen[near[_ACTIVE - 1]]:
+            end += 1
+        ahead = tuple(near[:end])
         if windows and set(windows[-1][1]) == set(ahead):
             windows.pop()
         windows.append((instruction, ahead))

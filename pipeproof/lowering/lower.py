@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pipeproof.errors import UnsupportedFeatureError
 from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.operations import read_only
 from pipeproof.ir.schedule import Schedule
@@ -16,6 +17,9 @@ def lower(schedule: Schedule, *, repeated: int = 1) -> AsRun:
 
     What the file says is never changed; a computation order gets its messages by the lowering
     that it names.
+
+    Raises:
+        UnsupportedFeatureError: that lowering does not take the order.
     """
     placed = placement.resolve(schedule)
     lowered = _messages(schedule, placed)
@@ -37,6 +41,9 @@ def lower(schedule: Schedule, *, repeated: int = 1) -> AsRun:
 
 
 def _messages(schedule: Schedule, placed: tuple[int, ...]) -> Lowered:
+    if schedule.lowering != "as-written" and (schedule.steps or 1) > 1:
+        message = "a computation order is lowered for one step: write steps: any"
+        raise UnsupportedFeatureError(message)
     match schedule.lowering:
         case "as-written":
             ops = schedule.operations

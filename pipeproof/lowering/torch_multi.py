@@ -8,17 +8,13 @@ Source: torch 2.13.0, torch/distributed/pipelining/schedules.py, `PipelineSchedu
 `_step_microbatches`.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from pipeproof.errors import UnsupportedFeatureError
 from pipeproof.ir.actions import Kind
-from pipeproof.ir.schedule import Schedule, neighbours
+from pipeproof.ir.schedule import Schedule, Slots, neighbours
 from pipeproof.lowering._calls import Calls, Message
 from pipeproof.lowering._lowered import Lowered
-
-if TYPE_CHECKING:
-    from pipeproof.ir.operations import IntArray
 
 __all__ = ["lower"]
 
@@ -28,28 +24,38 @@ _BACKWARD = (Kind.SEND_B, Kind.RECV_B)
 
 
 def lower(schedule: Schedule, placement: tuple[int, ...]) -> Lowered:
-    """Lower a computation order with its slots; without slots, positions are the slots."""
-    at = _slots(schedule)
+    """Lower a computation order with its slots, bubbles counted.
+
+    A rank walks its own row only, and nothing is handed over between two stages of a rank: it
+    sends to itself.
+
+    Raises:
+        UnsupportedFeatureError: the order has no slots.
+    """
+    if schedule.slots is None:
+        message = "torch-multi is locked to slots, and this order has no bubbles: dump it as a CSV"
+        raise UnsupportedFeatureError(message)
+    slots = schedule.slots
+    at = _slots(schedule, slots)
     sent, received = _messages(schedule, placement, at)
     calls = Calls(schedule.operations)
-    last = max((slot for slots in at for slot in slots), default=-1)
     for rank in range(schedule.ranks):
         calls.begin(rank)
-        for slot in range(last + 1):
+        here = {slot for own, slot in received if own == rank and slot < slots.widths[rank]}
+        for slot in sorted(here | at[rank].keys()):
             for row in at[rank].get(slot, []):
                 calls.compute(row)
-            here = (rank, slot)
-            calls.wait(calls.post(sent.get(here, []) + received.get(here, [])))
+            place = (rank, slot)
+            calls.wait(calls.post(sent.get(place, []) + received.get(place, [])))
     return calls.lowered()
 
 
-def _slots(schedule: Schedule) -> list[dict[int, list[int]]]:
+def _slots(schedule: Schedule, slots: Slots) -> list[dict[int, list[int]]]:
     """Return for each rank the rows at each slot."""
     ops = schedule.operations
-    slot: IntArray = ops.position if schedule.slots is None else schedule.slots
     found: list[dict[int, list[int]]] = [{} for _ in range(schedule.ranks)]
     for row in np.arange(len(ops)).tolist():
-        found[int(ops.rank[row])].setdefault(int(slot[row]), []).append(row)
+        found[int(ops.rank[row])].setdefault(int(slots.of_row[row]), []).append(row)
     return found
 
 
@@ -71,7 +77,7 @@ def _messages(
                 if stage >= schedule.stages or not (forward or kind in (Kind.B, Kind.I)):
                     continue
                 reader = after[stage] if forward else before[stage]
-                if reader < 0 or placement[reader] == placement[stage]:
+                if reader < 0:
                     continue
                 send, receive = _FORWARD if forward else _BACKWARD
                 sent.setdefault((rank, slot), []).append((send, stage, microbatch))

@@ -23,22 +23,23 @@ def lower(schedule: Schedule, placement: tuple[int, ...]) -> Lowered:
     """Lower an order of GPipe or 1F1B as the loop of its class runs it.
 
     Raises:
-        UnsupportedFeatureError: it is the order of neither.
+        UnsupportedFeatureError: it is the order of neither, or of both.
     """
     ops, stages, total = schedule.operations, schedule.stages, schedule.microbatches
     calls = Calls(ops)
     orders = [_order(schedule, rank) for rank in range(schedule.ranks)]
-    loop = next(
-        (
-            run
-            for run, expected in ((_gpipe, _gpipe_order), (_one_f_one_b, _one_f_one_b_order))
-            if orders == [expected(stage, stages, total) for stage in range(stages)]
-        ),
-        None,
-    )
-    if loop is None or placement != tuple(range(stages)):
+    loops = [
+        run
+        for run, expected in ((_gpipe, _gpipe_order), (_one_f_one_b, _one_f_one_b_order))
+        if orders == [expected(stage, stages, total) for stage in range(stages)]
+    ]
+    if not loops or placement != tuple(range(stages)):
         message = "torch-single runs the loops of GPipe and 1F1B, and this is the order of neither"
         raise UnsupportedFeatureError(message)
+    if len(loops) > 1 and stages > 1:
+        message = "with one microbatch GPipe and 1F1B have one order and two loops"
+        raise UnsupportedFeatureError(message)
+    loop = loops[0]
     for stage in range(stages):
         calls.begin(stage)
         loop(_Stage(calls, stage, stages, total, np.flatnonzero(ops.rank == stage).tolist()))

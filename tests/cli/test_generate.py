@@ -216,5 +216,17 @@ class TestCheck:
         pytest.importorskip("torch")
         name = "torch.distributed.pipelining.schedules:Schedule1F1B"
 
-        said = out("check", "--object", name, *self.SIZE, code=1)
+        said = out("check", "--object", name, *self.SIZE)
         assert "note: torch prints an order of 1F1B whose last rank" in said
+        assert "lowering torch-single, profile torch-single" in said
+
+    def test_a_class_has_the_stages_that_it_was_made_with(
+        self, out: Printed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "half.py").write_text(
+            "def half(stages, microbatches):\n    return {0: ['0F0', '0B0'], 1: ['1F0', '1B0']}\n"
+        )
+        monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{tmp_path}")
+        size = ("--ranks", 2, "--microbatches", 1, "--stages-per-rank", 2)
+
+        assert "4 stages" in out("check", "--object", "half:half", *size, code=1)

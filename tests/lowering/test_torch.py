@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from pipeproof.api import judge
+from pipeproof.errors import UnsupportedFeatureError
 from pipeproof.frontends import torch_csv
 from pipeproof.ir.reading import ReadOptions
 from pipeproof.ir.schedule import Lowering, Schedule
@@ -97,3 +99,50 @@ def test_a_rank_without_operations_is_refused() -> None:
     run = lower(read("0F0,0B0\n,\n"))
 
     assert run.refused == "torch refuses this order: rank 1 has no operation"
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (
+            "0F0,1F0,2F0,3F0,4F0,4I0,3I0,2I0,1I0,0I0,(0W0;1W0;2W0;3W0;4W0)OVERLAP_F_B",
+            ["3UNSHARD", "4UNSHARD", "1I0"],
+        ),
+        (
+            "0F0,1F0,2F0,3F0,4F0,4I0,3I0,2I0,1I0,0I0,4W0,(1W0;3W0;2W0)OVERLAP_F_B,0W0",
+            ["3UNSHARD", "2UNSHARD", "0I0"],
+        ),
+    ],
+)
+def test_all_stages_of_an_overlap_are_gathered_with_its_first(
+    cells: str, expected: list[str]
+) -> None:
+    """Torch looks for three stages ahead, and takes all of the overlap in which it stops."""
+    made = torch_csv.read(cells + "\n", "overlap.csv", ReadOptions())[0].schedule
+    program = list(lower(made).spelled.program(0))
+
+    at = program.index(expected[-1])
+    assert program[at - 2 : at + 1] == expected
+
+
+def test_an_order_that_torch_refuses_is_never_proved() -> None:
+    """The overlap hands its own value over; torch looks only at what is placed before it."""
+    text = "(0F0;1F0)OVERLAP_F_B,1B0,0B0\n"
+    verdict = judge(torch_csv.read(text, "refused.csv", ReadOptions())[0])
+
+    assert verdict.verdict == "unknown"
+    assert any("torch refuses" in note for note in verdict.notes)
+
+
+def test_a_deferred_receive_without_a_reader_is_refused_by_torch() -> None:
+    text = "0F0,2F0,2B0,0B0\n1F0,3F0,3B0,1B0,1B0\n"
+    made = torch_csv.read(text, "left.csv", ReadOptions(lowering="torch-deferred"))[0]
+
+    assert lower(made.schedule).refused is not None
+
+
+def test_a_computation_order_of_several_steps_is_not_lowered() -> None:
+    made = torch_csv.read("0F0,0B0,0F1,0B1\n", "steps.csv", ReadOptions())[0].schedule
+
+    with pytest.raises(UnsupportedFeatureError):
+        lower(dataclasses.replace(made, steps=2, microbatches=1))

@@ -21,9 +21,8 @@ def judged(text: str, *transports: str) -> FileVerdict:
 @pytest.mark.parametrize(
     ("name", "early"),
     [
-        *(("GPipe__r4_s4_m8", 48), ("DualPipeV__r4_s8_m8", 38), ("LoopedBFS__r4_s8_m8", 0)),
+        *(("GPipe__r4_s4_m8", 48), ("LoopedBFS__r4_s8_m8", 0)),
         *(("Interleaved1F1B__r4_s8_m8", 0), ("InterleavedZeroBubble__r4_s8_m8", 0)),
-        ("ZBVZeroBubble__r4_s8_m8", 0),
     ],
 )
 def test_slots_are_kept_and_decide(name: str, early: int) -> None:
@@ -57,3 +56,16 @@ def test_calls_of_a_message_on_two_communicators_are_told_where_pairs_have_their
 
 def test_the_lowering_is_named() -> None:
     assert judged("0F0,0B0\n", "gloo").lowering == "torch-multi"
+
+
+def test_two_stages_of_a_rank_send_to_themselves() -> None:
+    """This runtime hands nothing over locally; torch dies with a message to its own rank."""
+    rules = {v.rule for v in judged("0F0,1F0,1B0,0B0\n", "gloo").transports[0].violations}
+
+    assert "PP104" in rules
+
+
+def test_a_rank_receives_within_its_own_row_only() -> None:
+    verdict = judged("0F0,,,0F1,0B0,0B1\n,1F0\n", "gloo")
+
+    assert "PP201" in {violation.rule for violation in verdict.transports[0].violations}

@@ -84,3 +84,8 @@ def test_another_order_has_no_loop() -> None:
 
     with pytest.raises(UnsupportedFeatureError, match="GPipe and 1F1B"):
         lower(dataclasses.replace(made, lowering="torch-single"))
+
+
+def test_one_microbatch_is_the_order_of_both_loops() -> None:
+    with pytest.raises(UnsupportedFeatureError, match="two loops"):
+        lower(single("1f1b", 2, 1))
