@@ -12,6 +12,11 @@ __all__ = ["defer"]
 
 _RECEIVES = (int(Kind.RECV_F), int(Kind.RECV_B))
 _SENDS = (int(Kind.SEND_F), int(Kind.SEND_B))
+_READS = {
+    int(Kind.F): int(Kind.RECV_F),
+    int(Kind.B): int(Kind.RECV_B),
+    int(Kind.I): int(Kind.RECV_B),
+}
 _Key = tuple[int, int, int]
 
 
@@ -50,22 +55,22 @@ def _rank(
     instructions: IntArray,
 ) -> tuple[list[int], list[int]]:
     kinds, stages, microbatches = columns
-    held: dict[_Key, int] = {}
+    held: dict[int, dict[_Key, int]] = {}  # by peer, in the order of the rows
     order: list[int] = []
     for row in numbers:
         kind, stage = kinds[row], stages[row]
         if kind in _RECEIVES:
-            held[stage, kind, microbatches[row]] = row
+            key = (stage, kind, microbatches[row])
+            held.setdefault(_peer(key, home), {})[key] = row
             continue
         if kind in _SENDS:
             peer = home.get(stage + (1 if kind == Kind.SEND_F else -1), -1)
             if rank < peer:
-                for key in [key for key in held if _peer(key, home) == peer]:
-                    order.append(held.pop(key))
+                order.extend(held.pop(peer, {}).values())
         if row == numbers[0] or instructions[row] < 0 or instructions[row] != instructions[row - 1]:
-            _flush(row, columns, instructions, held, order)
+            order.extend(_read(row, columns, instructions, held, home))
         order.append(row)
-    return order, list(held.values())
+    return order, sorted(row for rows in held.values() for row in rows.values())
 
 
 def _peer(key: _Key, home: dict[int, int]) -> int:
@@ -73,24 +78,22 @@ def _peer(key: _Key, home: dict[int, int]) -> int:
     return home.get(stage + (-1 if kind == Kind.RECV_F else 1), -1)
 
 
-def _flush(
+def _read(
     row: int,
     columns: tuple[list[int], list[int], list[int]],
     instructions: IntArray,
-    held: dict[_Key, int],
-    order: list[int],
-) -> None:
+    held: dict[int, dict[_Key, int]],
+    home: dict[int, int],
+) -> list[int]:
     """Let go of the receives that the instruction which starts at `row` reads."""
     kinds, stages, microbatches = columns
+    found: list[int] = []
     at, own = row, int(instructions[row])
     while at < len(kinds) and (at == row or instructions[at] == own >= 0):
-        wanted = None
-        if kinds[at] == Kind.F:
-            wanted = int(Kind.RECV_F)
-        elif kinds[at] in (Kind.B, Kind.I):
-            wanted = int(Kind.RECV_B)
+        wanted = _READS.get(kinds[at])
         if wanted is not None:
-            found = held.pop((stages[at], wanted, microbatches[at]), None)
-            if found is not None:
-                order.append(found)
+            key = (stages[at], wanted, microbatches[at])
+            received = held.get(_peer(key, home), {}).pop(key, None)
+            found += [] if received is None else [received]
         at += 1
+    return found
