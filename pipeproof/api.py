@@ -43,6 +43,7 @@ __all__ = ["Asked", "as_run", "judge", "judge_text", "lowered", "rules"]
 _DEMANDED = 4_000_000  # stages times microbatches that are looked through one by one
 _FOLLOWS = (("PP701", "PP101"), ("PP701", "PP706"), ("PP702", "PP102"), ("PP703", "PP102"))
 _LOOPS: dict[str, Lowering] = {"torch-multi": "torch-multi", "torch-single": "torch-single"}
+_AT_READERS = ("PP301", "PP401", "PP403")  # where an order that cannot be lowered shows
 _ENGINES: dict[str, ModuleType] = {graph.NAME: graph}
 
 
@@ -245,7 +246,7 @@ class _Judging:
             return tuple(Undecided(rule.code, everything) for rule in self.rules if not rule.warns)
         refused = self._run(1).refused
         if refused is not None:
-            found.setdefault("PP401", refused)
+            found = dict.fromkeys(_AT_READERS, refused) | found
         found |= {code: why for code, why in self._follow().items() if code not in found}
         uneven_steps = uneven(model.frame) if self.schedule.steps is None else None
         if uneven_steps is not None:
