@@ -11,7 +11,7 @@ from pipeproof.ir.operations import IntArray
 from pipeproof.ir.sets import among, counted, distinct, either
 from pipeproof.semantics.found import NO_EVENT, Finding, Needs, Spot
 from pipeproof.semantics.frame import Frame
-from pipeproof.semantics.logic import Acyclic, Axiom, Empty, Enforced, Never, Rel, Rule
+from pipeproof.semantics.logic import Acyclic, All, Axiom, Empty, Enforced, Never, Rel, Rule
 from pipeproof.semantics.model import Graph, Model
 from pipeproof.semantics.weak import movable
 from pipeproof.verdict.decision import Broken, Decision
@@ -205,6 +205,9 @@ class _Decider:
             case Enforced(rel, _):
                 needs = self.model.needs(rel)
                 return len(needs.after), self._unordered(needs)
+            case All(axioms):
+                parts = [self.decide(each) for each in axioms]
+                return sum(n for n, _ in parts), [f for _, found in parts for f in found]
 
     def _acyclic(self, through: str) -> tuple[int, list[Finding]]:
         message = self.model.frame.run.is_message
@@ -228,6 +231,9 @@ class _Decider:
             row, value = int(needs.rows[k]), int(needs.values[k])
             facts = {"op": frame.text(row)}
             facts["value"] = frame.ops.value_text(value) if value >= 0 else "what it needs"
+            if needs.others is not None:
+                other = int(needs.others[k])
+                facts["other"] = frame.text(other) if other >= 0 else "what is there"
             found.append(Finding((Spot(after, row),), facts))
         return found
 

@@ -70,12 +70,13 @@ class Findings(NamedTuple):
 class Needs(NamedTuple):
     """Pairs that must be ordered: `before[k]` (NO_EVENT: it stands nowhere) before `after[k]`.
 
-    `rows[k]` is the operation that needs it and `values[k]` the code of what it needs, or -1;
-    `facts(k)` describes the k-th pair.
+    `rows[k]` is the operation that needs it and `values[k]` the code of what it needs, or -1.
+    `others`, where it is given, holds the rows of the operations that must come before, -1 for
+    none: facts name them.
     """
 
     before: IntArray
     after: IntArray
     rows: IntArray
     values: IntArray
-    what: str = ""
+    others: IntArray | None = None

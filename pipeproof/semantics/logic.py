@@ -11,6 +11,7 @@ __all__ = [
     "HAPPENS_BEFORE",
     "PROGRESS",
     "Acyclic",
+    "All",
     "Axiom",
     "Empty",
     "Enforced",
@@ -74,7 +75,14 @@ class Enforced:
     by: Order = HAPPENS_BEFORE
 
 
-Axiom = Acyclic | Empty | Never | Enforced
+@dataclass(frozen=True, slots=True)
+class All:
+    """Each of `axioms` holds."""
+
+    axioms: tuple["Axiom", ...]
+
+
+Axiom = Acyclic | Empty | Never | Enforced | All
 
 
 class Rule(NamedTuple):

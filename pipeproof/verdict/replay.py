@@ -8,7 +8,7 @@ from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
 from pipeproof.ir.sets import among, distinct
 from pipeproof.semantics.found import Spot
-from pipeproof.semantics.logic import Acyclic, Empty, Enforced, Never, Rel
+from pipeproof.semantics.logic import Acyclic, All, Axiom, Empty, Enforced, Never, Rel
 from pipeproof.semantics.model import Graph, Model
 from pipeproof.semantics.weak import movable
 from pipeproof.verdict.decision import Broken
@@ -111,24 +111,34 @@ def check(model: Model, broken: Broken) -> None:
     starts = [spot.event for spot in broken.finding.spots]
     last = [*starts, *([broken.finding.event] if broken.finding.event >= 0 else [])]
     shown = len(broken.trace) > 0 and all(moment[event] != _NEVER for event in last)
+    _demand(_breaks(model, axiom, broken, moment), broken)
+    _demand(broken.reached == shown or not len(broken.trace), broken)
+
+
+def _breaks(model: Model, axiom: Axiom, broken: Broken, moment: IntArray) -> bool:
+    """Whether an execution shows that `axiom` does not hold of what is said to break it."""
+    finding = broken.finding
     match axiom:
         case Acyclic():
-            unentered = broken.finding in model.findings(Rel("unentered")).found
-            if len(broken.trace) and not unentered:
-                _stuck(model, graph, moment)
-                _demand(all(_waits(model, spot, moment) for spot in broken.finding.spots), broken)
+            unentered = finding in model.findings(Rel("unentered")).found
+            if not len(broken.trace) or unentered:
+                return True
+            _stuck(model, model.progress, moment)
+            return all(_waits(model, spot, moment) for spot in finding.spots)
         case Never():
-            _demand(not shown or moment[broken.finding.event] != _NEVER, broken)
+            starts = [spot.event for spot in finding.spots]
+            happened = all(moment[event] != _NEVER for event in [*starts, finding.event])
+            return not happened or moment[finding.event] != _NEVER
         case Empty(rel):
-            _demand(broken.finding in model.findings(rel).found, broken)
+            return finding in model.findings(rel).found
         case Enforced(rel, _):
             needs = model.needs(rel)
-            rows = [spot.row for spot in broken.finding.spots]
-            before = needs.before[among(needs.rows, rows)]
+            before = needs.before[among(needs.rows, [spot.row for spot in finding.spots])]
             late = (before < 0) | (moment[np.maximum(before, 0)] == _NEVER)
-            late |= before > max(starts)
-            _demand(bool(np.any(late)), broken)
-    _demand(broken.reached == shown or not len(broken.trace), broken)
+            late |= before > max(spot.event for spot in finding.spots)
+            return bool(np.any(late))
+        case All(axioms):
+            return any(_breaks(model, each, broken, moment) for each in axioms)
 
 
 def _waits(model: Model, spot: Spot, moment: IntArray) -> bool:

@@ -4,10 +4,11 @@ import numpy as np
 
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
+from pipeproof.ir.sets import among
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.relations._spots import ordinal_in_group
 
-__all__ = ["boundaries", "contributions", "steps_before", "window"]
+__all__ = ["boundaries", "contributions", "steps_before", "window", "withdrawn"]
 
 
 def _staged(frame: Frame) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
@@ -15,8 +16,31 @@ def _staged(frame: Frame) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
 
 
 def boundaries(frame: Frame) -> IntArray:
-    """Return the rows of STEP and SKIP."""
-    return np.flatnonzero(frame.ops.is_kind(Kind.STEP, Kind.SKIP) & _staged(frame))
+    """Return the rows of STEP and SKIP that count: a STEP that was withdrawn is none."""
+    rows = np.flatnonzero(frame.ops.is_kind(Kind.STEP, Kind.SKIP) & _staged(frame))
+    lost = withdrawn(frame)
+    return rows[~among(rows, lost)] if len(lost) else rows
+
+
+def withdrawn(frame: Frame) -> IntArray:
+    """Return the STEPs that a ROLLBACK withdraws: the youngest before it that is not committed."""
+    ops = frame.ops
+    if not np.any(ops.is_kind(Kind.ROLLBACK)):
+        return np.zeros(0, np.int64)
+    open_: dict[tuple[int, int], list[int]] = {}
+    lost: list[int] = []
+    rows = np.flatnonzero(ops.is_kind(Kind.STEP, Kind.COMMIT, Kind.ROLLBACK) & _staged(frame))
+    for row in rows.tolist():
+        made = open_.setdefault((int(ops.rank[row]), int(ops.stage[row])), [])
+        match Kind(int(ops.kind[row])):
+            case Kind.STEP:
+                made.append(row)
+            case Kind.COMMIT:
+                made.clear()
+            case _:
+                lost.extend(made[-1:])
+                del made[-1:]
+    return np.asarray(sorted(lost), np.int64)
 
 
 def contributions(frame: Frame) -> IntArray:
