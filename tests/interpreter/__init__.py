@@ -1,0 +1,1 @@
+"""What a schedule computes, in every interleaving; it shares nothing with the package."""
