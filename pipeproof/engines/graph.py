@@ -13,6 +13,7 @@ from pipeproof.semantics.found import NO_EVENT, Finding, Needs, Spot
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.logic import Acyclic, All, Axiom, Empty, Enforced, Never, Rel, Rule
 from pipeproof.semantics.model import Graph, Model
+from pipeproof.semantics.relations.storage import held_back
 from pipeproof.semantics.weak import movable
 from pipeproof.verdict.decision import Broken, Decision
 
@@ -230,6 +231,8 @@ class _Decider:
                 continue
             row, value = int(needs.rows[k]), int(needs.values[k])
             facts = {"op": frame.text(row)}
+            if needs.why is not None:
+                facts["why"] = needs.why(k)
             facts["value"] = frame.ops.value_text(value) if value >= 0 else "what it needs"
             if needs.others is not None:
                 other = int(needs.others[k])
@@ -291,6 +294,11 @@ class _Showing:
         self.left = _TRACE_EVENTS
         self.shown: set[str] = set()
 
+    @cached_property
+    def held(self) -> IntArray:
+        """The starts at which ranks stand because a slot is not reusable."""
+        return np.asarray([*held_back(self.frame, self.decider.run.happened)], np.int64)
+
     def cost(self, finding: Finding) -> int:
         """Count the events before the places of a finding in every execution."""
         events = self._starts(finding)
@@ -301,7 +309,8 @@ class _Showing:
     def show(self, rule: Rule, finding: Finding, cost: int) -> Broken:
         happened = self.decider.run.happened
         starts = self._starts(finding)
-        reached = bool(np.all(happened[starts])) and not self._misses(finding)
+        held = self.held if isinstance(rule.axiom, Acyclic) else np.zeros(0, np.int64)
+        reached = bool(np.all(happened[starts] | among(starts, held))) and not self._misses(finding)
         trace = np.zeros(0, np.int64)
         if len(starts) and (self.left > 0 or rule.code not in self.shown):
             self.shown.add(rule.code)

@@ -11,7 +11,7 @@ from pipeproof.ir.schedule import Schedule, neighbours
 from pipeproof.ir.sets import among, numbered
 from pipeproof.ir.values import ValueKind, read_value
 
-__all__ = ["Access", "Supply", "codes", "pick", "reads", "supply", "writes"]
+__all__ = ["Access", "Supply", "codes", "known", "pick", "reads", "supply", "writes"]
 
 
 class Access(NamedTuple):
@@ -35,10 +35,11 @@ def _join(parts: list[tuple[IntArray, IntArray]]) -> Access:
     return Access(rows[order], values[order])
 
 
-def _known(run: AsRun, *kinds: Kind) -> IntArray:
+def known(run: AsRun, *kinds: Kind) -> IntArray:
+    """Return the rows of `kinds` whose stage and microbatch exist."""
     ops = run.operations
-    known = (ops.stage >= 0) & (ops.stage < run.schedule.stages) & (ops.microbatch >= 0)
-    return np.flatnonzero(ops.is_kind(*kinds) & known & (ops.microbatch < run.microbatches))
+    exists = (ops.stage >= 0) & (ops.stage < run.schedule.stages) & (ops.microbatch >= 0)
+    return np.flatnonzero(ops.is_kind(*kinds) & exists & (ops.microbatch < run.microbatches))
 
 
 def reads(run: AsRun) -> Access:
@@ -52,17 +53,17 @@ def reads(run: AsRun) -> Access:
     """
     ops, (before, after) = run.operations, neighbours(run.schedule)
     parts: list[tuple[IntArray, IntArray]] = []
-    rows = _known(run, Kind.F)
+    rows = known(run, Kind.F)
     stage, microbatch = np.asarray(before)[ops.stage[rows]], ops.microbatch[rows]
     activation = codes(ValueKind.F, np.maximum(stage, 0), microbatch)
     parts.append((rows, np.where(stage < 0, codes(ValueKind.X, 0, microbatch), activation)))
-    rows = _known(run, Kind.B, Kind.I)
+    rows = known(run, Kind.B, Kind.I)
     stage, microbatch = np.asarray(after)[ops.stage[rows]], ops.microbatch[rows]
     gradient = codes(ValueKind.B, np.maximum(stage, 0), microbatch)
     taken = np.where(stage < 0, codes(ValueKind.L, 0, microbatch), gradient)
     read = (stage >= 0) | among(microbatch, ops.microbatch[ops.is_kind(Kind.L)])
     parts.append((rows[read], taken[read]))
-    rows = _known(run, Kind.L)
+    rows = known(run, Kind.L)
     last = np.asarray(_lasts(run.schedule))
     parts.append((rows, codes(ValueKind.F, last[ops.stage[rows]], ops.microbatch[rows])))
     rows = np.concatenate((rows, _losing(run)))
@@ -80,13 +81,13 @@ def writes(run: AsRun) -> Access:
     """
     ops = run.operations
     parts: list[tuple[IntArray, IntArray]] = []
-    rows = _known(run, Kind.F)
+    rows = known(run, Kind.F)
     parts.append((rows, codes(ValueKind.F, ops.stage[rows], ops.microbatch[rows])))
     rows = _losing(run)
     parts.append((rows, codes(ValueKind.L, 0, ops.microbatch[rows])))
-    rows = _known(run, Kind.B, Kind.I)
+    rows = known(run, Kind.B, Kind.I)
     parts.append((rows, codes(ValueKind.B, ops.stage[rows], ops.microbatch[rows])))
-    rows = _known(run, Kind.L)
+    rows = known(run, Kind.L)
     parts.append((rows, codes(ValueKind.L, 0, ops.microbatch[rows])))
     rows = np.flatnonzero(ops.is_kind(Kind.RECV, Kind.LOAD) & (ops.value >= 0))
     parts.append((rows, ops.value[rows]))
@@ -97,7 +98,7 @@ def writes(run: AsRun) -> Access:
 def _losing(run: AsRun) -> IntArray:
     """Return the forwards that compute the loss: a last stage's, of microbatches without an L."""
     ops, (_, after) = run.operations, neighbours(run.schedule)
-    rows = _known(run, Kind.F)
+    rows = known(run, Kind.F)
     unwritten = ~among(ops.microbatch[rows], ops.microbatch[ops.is_kind(Kind.L)])
     return np.asarray(rows[unwritten & (np.asarray(after)[ops.stage[rows]] < 0)])
 

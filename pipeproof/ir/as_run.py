@@ -10,6 +10,7 @@ import numpy.typing as npt
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray, Operations, read_only
 from pipeproof.ir.schedule import Schedule
+from pipeproof.ir.storage import Stored
 
 __all__ = ["AsRun", "Waits"]
 
@@ -25,7 +26,8 @@ class AsRun:
     row there, `copy` says in which copy it stands. `written` maps a row to the row as written
     that it is or whose place it takes, `added` marks what lowering added. `refused` says why the
     framework that lowers it refuses the schedule. `turns` orders the rows over all ranks as they
-    were lowered, where that is known; nothing rests on it.
+    were lowered, where that is known; nothing rests on it. `storage` holds the accesses of
+    storage that has a name or is a slot, None where there is none.
     """
 
     schedule: Schedule
@@ -39,6 +41,7 @@ class AsRun:
     copy: IntArray
     refused: str | None = None
     turns: IntArray | None = None
+    storage: Stored | None = None
 
     @property
     def microbatches(self) -> int:

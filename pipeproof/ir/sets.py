@@ -6,7 +6,17 @@ What numpy's set routines do, with one sort each and without what they import wh
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["among", "both", "counted", "distinct", "either", "first_of", "numbered", "without"]
+__all__ = [
+    "among",
+    "both",
+    "counted",
+    "distinct",
+    "either",
+    "first_of",
+    "numbered",
+    "ordinal_in_group",
+    "without",
+]
 
 _Ints = npt.NDArray[np.int64]
 
@@ -74,3 +84,15 @@ def both(left: npt.ArrayLike, right: npt.ArrayLike) -> _Ints:
 def either(left: _Ints, right: _Ints) -> _Ints:
     """Return the different values that one of them has, in ascending order."""
     return distinct(np.concatenate((left, right)))
+
+
+def ordinal_in_group(keys: _Ints) -> _Ints:
+    """Return for each element how many equal ones stand before it, shape `(n,)`."""
+    if not len(keys):
+        return keys
+    order = np.argsort(keys, kind="stable")
+    ranked = keys[order]
+    first = np.flatnonzero(np.diff(ranked, prepend=ranked[0] - 1) != 0)
+    ordinal = np.empty(len(keys), np.int64)
+    ordinal[order] = np.arange(len(keys)) - np.repeat(first, np.diff(np.append(first, len(keys))))
+    return ordinal

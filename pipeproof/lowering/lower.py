@@ -1,12 +1,14 @@
 """The whole way from a schedule as written to a schedule as run."""
 
+import dataclasses
+
 import numpy as np
 
 from pipeproof.errors import UnsupportedFeatureError
 from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.operations import read_only
 from pipeproof.ir.schedule import Schedule
-from pipeproof.lowering import copies, messages, placement
+from pipeproof.lowering import copies, messages, placement, storage
 from pipeproof.lowering._lowered import Lowered
 
 __all__ = ["lower"]
@@ -25,7 +27,7 @@ def lower(schedule: Schedule, *, repeated: int = 1) -> AsRun:
     lowered = _messages(schedule, placed)
     ops = messages.write_out(schedule, placed, lowered.operations)
     ops, base, copy = copies.repeat(ops, repeated, schedule.ids_per_step)
-    return AsRun(
+    run = AsRun(
         schedule=schedule,
         operations=ops,
         placement=placed,
@@ -38,6 +40,8 @@ def lower(schedule: Schedule, *, repeated: int = 1) -> AsRun:
         refused=lowered.refused,
         turns=lowered.turns if repeated == 1 else None,
     )
+    stored = storage.write_in(run)
+    return run if stored is None else dataclasses.replace(run, storage=stored)
 
 
 def _messages(schedule: Schedule, placed: tuple[int, ...]) -> Lowered:

@@ -14,6 +14,7 @@ from pipeproof.semantics.model import Model
 from pipeproof.semantics.pairing import pair_signals
 from pipeproof.semantics.relations._queues import queues
 from pipeproof.semantics.relations.running import meetings
+from pipeproof.semantics.relations.storage import held_back
 from pipeproof.semantics.weak import current, stands_on
 
 __all__ = ["Node", "WaitGraph", "build"]
@@ -74,6 +75,7 @@ class _Builder:
         self.model, self.frame, self.happened = model, model.frame, happened
         self.graph = WaitGraph(model.frame)
         self.standing = current(model.frame, happened).tolist()
+        self.held = held_back(model.frame, happened)
         self.rank_node = [self._rank_node(rank) for rank in range(model.frame.ranks)]
         self.end_node: dict[int, int] = {}
         self.entry_node: dict[int, int] = {}
@@ -96,8 +98,8 @@ class _Builder:
 
     def _rank_node(self, rank: int) -> int:
         at = self.standing[rank]
-        started = at >= 0 and bool(self.happened[2 * at])
-        row = int(self.frame.ops.first_row[at]) if started else -1
+        stands = at >= 0 and (bool(self.happened[2 * at]) or 2 * at in self.held)
+        row = int(self.frame.ops.first_row[at]) if stands else -1
         return self.graph.add(Node(rank, row, at, posted=False))
 
     def _posted_node(self, row: int) -> Node:
@@ -142,9 +144,21 @@ class _Builder:
         self._link(node, [self.end_node[row] for row in rows if row in self.end_node])
         entries = [self.entry_node[row] for row in rows if row in self.entry_node]
         self._link(node, entries, collective=True)
+        self._link_slot(rank, moment)
         if started:
             self._link_signal(rank, at)
             self._link_first_call(rank, at)
+
+    def _link_slot(self, rank: int, moment: int) -> None:
+        """A writer waits for the messages in its slot, and for what is to read it."""
+        frame, node = self.frame, self.rank_node[rank]
+        for event in self.held.get(moment, []):
+            what, number = frame.owner(event)
+            ends = (frame.pairing.send, frame.pairing.receive)
+            row = (
+                int(ends[(event - frame.first_transfer) % 2][number]) if what == "transfer" else -1
+            )
+            self._link(node, [self.end_node.get(row, node)])
 
     def _link_signal(self, rank: int, at: int) -> None:
         row = int(self.frame.ops.first_row[at])

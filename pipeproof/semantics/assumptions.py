@@ -9,6 +9,7 @@ Always:
   transferred   posted, then drained, then arrived
   waited        what waits for a message ends (or starts) after it is complete
   signalled     an AWAIT ends after its SIGNAL started
+  guarded       a writer waits for its slot, where the pool says `guard: wait`
   collective    nobody leaves before all have entered (what kind orders, for order) A7
 With rendezvous:
   met           both ends are posted before anything moves                         A5
@@ -27,7 +28,7 @@ from pipeproof.semantics.logic import Order
 
 __all__ = ["ALWAYS", "assumed", "relations"]
 
-ALWAYS = ("program", "issue", "transferred", "waited", "signalled")
+ALWAYS = ("program", "issue", "transferred", "waited", "signalled", "guarded")
 
 
 def relations(transport: Transport, order: Order) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """What a relation holds of, in the two shapes that axioms need."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -72,7 +72,7 @@ class Needs(NamedTuple):
 
     `rows[k]` is the operation that needs it and `values[k]` the code of what it needs, or -1.
     `others`, where it is given, holds the rows of the operations that must come before, -1 for
-    none: facts name them.
+    none, and `why(k)` says what is wrong where the k-th pair is not ordered: facts name them.
     """
 
     before: IntArray
@@ -80,3 +80,4 @@ class Needs(NamedTuple):
     rows: IntArray
     values: IntArray
     others: IntArray | None = None
+    why: Callable[[int], str] | None = None

@@ -9,15 +9,12 @@ from pipeproof.ir.operations import ANY
 from pipeproof.ir.sets import counted, distinct, without
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.relations._windows import boundaries
-from pipeproof.semantics.relations.dependencies import unwaited_reads
 
 __all__ = ["unjudged"]
 
-_STORAGE = ("PP501", "PP502", "PP503", "PP504", "PP505")
 _GRADIENT = ("PP701", "PP702", "PP703", "PP708")
 _VERSION = ("PP601", "PP602", "PP603", "PP604", "PP605")
 _KEYS: dict[str, tuple[str, ...]] = {
-    "storage": (*_STORAGE, "PP301", "PP506"),
     "weights": _VERSION,
     "sizes": ("PP506",),
     "faults": ("PP106", "PP301", "PP706"),
@@ -30,12 +27,7 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "makespan": ("PP902",),
 }
 _ATTRIBUTES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("buf", "in", "out", "gin", "gout", "keep", "aux", "label"), _STORAGE),
     **dict.fromkeys(("w", "wv", "fill", "bucket"), (*_VERSION, "PP505")),
-    "sample": ("PP106",),
-    "state": ("PP801",),
-    "rng": ("PP801",),
-    "ctx": ("PP801",),
     "c": _GRADIENT,
     "mode": _GRADIENT,
     "param": (*_GRADIENT, "PP707"),
@@ -43,14 +35,12 @@ _ATTRIBUTES: dict[str, tuple[str, ...]] = {
     "shard": ("PP707",),
 }
 _KINDS: dict[Kind, tuple[str, ...]] = {
-    **dict.fromkeys((Kind.FREE, Kind.WRITE, Kind.USE), (*_STORAGE, "PP507")),
     **dict.fromkeys((Kind.HOLD, Kind.DROP), ("PP506", "PP507")),
     **dict.fromkeys((Kind.ZERO, Kind.SCALE, Kind.STALE), _GRADIENT),
     Kind.NORM: ("PP709",),
     Kind.TIE: ("PP707",),
     Kind.GATHER: _VERSION,
     **dict.fromkeys((Kind.COMMIT, Kind.ROLLBACK), _VERSION),
-    **dict.fromkeys((Kind.SAVE, Kind.CONSUME, Kind.RESUME, Kind.RESTORE), ("PP803", "PP804")),
 }
 
 
@@ -70,8 +60,6 @@ def _reasons(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
     yield from _choices(frame)
     yield from _keys(frame)
     yield from _operations(frame)
-    if len(unwaited_reads(frame)):
-        yield ("PP501",), "a receive is read without having been waited for"
     yield from _running_reductions(frame)
     yield from _later_versions(frame)
     yield from _halves(frame)

@@ -10,6 +10,7 @@ from pipeproof.ir.sets import among, distinct
 from pipeproof.semantics.found import Spot
 from pipeproof.semantics.logic import Acyclic, All, Axiom, Empty, Enforced, Never, Rel
 from pipeproof.semantics.model import Graph, Model
+from pipeproof.semantics.relations.storage import held_back
 from pipeproof.semantics.weak import movable
 from pipeproof.verdict.decision import Broken
 
@@ -110,7 +111,9 @@ def check(model: Model, broken: Broken) -> None:
     moment = happen(model, graph, broken.trace)
     starts = [spot.event for spot in broken.finding.spots]
     last = [*starts, *([broken.finding.event] if broken.finding.event >= 0 else [])]
-    shown = len(broken.trace) > 0 and all(moment[event] != _NEVER for event in last)
+    held = held_back(model.frame, moment != _NEVER) if ordered else {}
+    shown = all(moment[event] != _NEVER or event in held for event in last)
+    shown = shown and len(broken.trace) > 0
     _demand(_breaks(model, axiom, broken, moment), broken)
     _demand(broken.reached == shown or not len(broken.trace), broken)
 
@@ -145,7 +148,7 @@ def _waits(model: Model, spot: Spot, moment: IntArray) -> bool:
     """Whether what stands at a place has started and is not complete."""
     frame, row = model.frame, np.asarray([max(spot.row, 0)])
     if moment[spot.event] == _NEVER or spot.row < 0:
-        return False
+        return spot.event in held_back(frame, moment != _NEVER)
     own = np.flatnonzero(frame.ops.instruction == frame.ops.instruction[row[0]])
     messages = own[frame.run.is_message[own]]
     entries = own[frame.ops.is_kind(Kind.COLL, Kind.TIE)[own]]

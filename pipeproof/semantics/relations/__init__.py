@@ -12,9 +12,12 @@ from pipeproof.semantics.relations import (
     identity,
     messages,
     moving,
+    recomputation,
     reductions,
+    restart,
     running,
     sharding,
+    storage,
     torch_runtime,
 )
 
@@ -33,6 +36,7 @@ EDGES: Mapping[str, Callable[[Frame], Edges]] = {
     "credited": moving.credited,
     "grouped": moving.grouped,
     "entered": moving.entered,
+    "guarded": storage.guarded,
 }
 NEEDS: Mapping[str, Callable[[Frame], Needs]] = {
     "forwards": dependencies.forwards,
@@ -40,6 +44,10 @@ NEEDS: Mapping[str, Callable[[Frame], Needs]] = {
     "gradients": dependencies.gradients,
     "halves": dependencies.halves,
     "sends": dependencies.sends,
+    "unsettled": restart.unsettled,
+    "unfinished": storage.unfinished,
+    "in_flight": storage.in_flight,
+    "freed": storage.freed,
 }
 FINDINGS: Mapping[str, Callable[[Frame], Findings]] = {
     "missing": identity.missing,
@@ -58,13 +66,20 @@ FINDINGS: Mapping[str, Callable[[Frame], Findings]] = {
     "early_reductions": reductions.early_reductions,
     "unreduced": reductions.unreduced,
     "early_updates": reductions.early_updates,
+    "recomputed_otherwise": recomputation.recomputed_otherwise,
+    "undrained": restart.undrained,
+    "unrestored": restart.unrestored,
     "given_away": torch_runtime.given_away,
     "losses_elsewhere": torch_runtime.losses_elsewhere,
+    "overwritten": storage.overwritten,
+    "misread": storage.misread,
 }
 OF_PROGRAMS = frozenset(
     {
         *("missing", "unknown", "misplaced", "duplicated", "diverging", "sharded", "unentered"),
         *("early_reductions", "unreduced", "early_updates", "given_away", "losses_elsewhere"),
+        *("recomputed_otherwise", "undrained", "unrestored"),
+        *("overwritten", "misread"),
     }
 )
 """Findings that hold under every transport alike: they look at programs only."""

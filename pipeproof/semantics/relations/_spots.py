@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipeproof.ir.operations import IntArray
+from pipeproof.ir.sets import ordinal_in_group
 from pipeproof.semantics.found import Finding, Spot
 from pipeproof.semantics.frame import Frame
 
@@ -23,15 +23,3 @@ def finding(frame: Frame, *rows: int, **facts: str) -> Finding:
     """Return a finding at `rows`; the fact `op` is the first of them as written."""
     named = {"op": frame.text(rows[0])} if rows else {}
     return Finding(tuple(at(frame, row) for row in sorted(rows)), named | facts)
-
-
-def ordinal_in_group(keys: IntArray) -> IntArray:
-    """Return for each element how many equal ones stand before it, shape `(n,)`."""
-    if not len(keys):
-        return keys
-    order = np.argsort(keys, kind="stable")
-    ranked = keys[order]
-    first = np.flatnonzero(np.diff(ranked, prepend=ranked[0] - 1) != 0)
-    ordinal = np.empty(len(keys), np.int64)
-    ordinal[order] = np.arange(len(keys)) - np.repeat(first, np.diff(np.append(first, len(keys))))
-    return ordinal

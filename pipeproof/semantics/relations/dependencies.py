@@ -5,7 +5,7 @@ import numpy as np
 from pipeproof.ir.accesses import Supply
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
-from pipeproof.ir.sets import among, distinct
+from pipeproof.ir.sets import among
 from pipeproof.ir.values import ValueKind
 from pipeproof.semantics.found import NO_EVENT, Needs
 from pipeproof.semantics.frame import Frame
@@ -97,7 +97,11 @@ def sends(frame: Frame) -> Needs:
     return _read(frame, Kind.SEND)
 
 
-def unwaited_reads(frame: Frame) -> IntArray:
-    """Return the rows that read what a receive before them brings, without a wait in between."""
+def unwaited_reads(frame: Frame) -> tuple[IntArray, IntArray, IntArray]:
+    """Return what is read of a receive before it without a wait in between.
+
+    The rows that read, the receives, and the values, each of shape `(n,)`.
+    """
     reading, given = frame.supplied
-    return distinct(reading.rows[_in_flight(frame, reading.rows, given)])
+    early = _in_flight(frame, reading.rows, given)
+    return reading.rows[early], given.writer[early], reading.values[early]

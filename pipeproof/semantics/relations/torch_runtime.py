@@ -46,7 +46,7 @@ def _after_backward(frame: Frame, sends: IntArray) -> list[Finding]:
     taker = np.where(key[at] == wanted, takers[first[at]], len(ops))
     late = taker < sends
     return [
-        finding(frame, row, why=f"{frame.text(by)} took the activation")
+        finding(frame, row, why=f"sends what {frame.text(by)} took")
         for row, by in zip(sends[late].tolist(), taker[late].tolist(), strict=True)
     ]
 
@@ -55,7 +55,7 @@ def _again(frame: Frame, sends: IntArray) -> list[Finding]:
     ops = frame.ops
     _, value = numbered(ops.value[sends])
     turn = ordinal_in_group(value * frame.ranks + ops.rank[sends])
-    why = "an earlier send gave the gradient away"
+    why = "sends a gradient that an earlier send gave away"
     return [finding(frame, row, why=why) for row in sends[turn > 0].tolist()]
 
 
@@ -90,5 +90,6 @@ def _line(frame: Frame, stage: int) -> tuple[int, list[Finding]]:
         judged += 1
         if index in losses and (index >= len(losses) or losses[index] != index):
             there = f"that of microbatch {losses[index]}" if index < len(losses) else "nothing"
-            found.append(finding(frame, row, there=there, index=str(index)))
+            why = f"takes entry {index} of the losses, which holds {there}"
+            found.append(finding(frame, row, why=why))
     return judged, found

@@ -36,13 +36,13 @@ def test_a_gradient_is_sent_once() -> None:
     found = given_away(made)
 
     assert (found.instances, places(made, found)) == (3, ["r1.4"])
-    assert found.found[0].facts["why"] == "an earlier send gave the gradient away"
+    assert found.found[0].facts["why"] == "sends a gradient that an earlier send gave away"
 
 
 def test_a_send_after_its_backward_says_what_took_the_activation() -> None:
     made = frame("0F0; 0B0; 0SEND_F0", "", stages=2, **TORCH)
 
-    assert given_away(made).found[0].facts["why"] == "0B0 took the activation"
+    assert given_away(made).found[0].facts["why"] == "sends what 0B0 took"
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,11 @@ def test_a_backward_says_what_the_list_holds_in_its_place() -> None:
     made = frame("0F1; 0B1; 0F0; 0B0", microbatches=2, **TORCH)
 
     assert [dict(each.facts) for each in losses_elsewhere(made).found] == [
-        {"op": "0B1", "there": "nothing", "index": "1"},
-        {"op": "0B0", "there": "that of microbatch 1", "index": "0"},
+        {"op": "0B1", "why": "takes entry 1 of the losses, which holds nothing"},
+        {
+            "op": "0B0",
+            "why": "takes entry 0 of the losses, which holds that of microbatch 1",
+        },
     ]
 
 
