@@ -13,10 +13,11 @@ __all__ = ["diverging"]
 
 
 def diverging(frame: Frame) -> Findings:
-    """All stages step, or all skip; one microbatch is one sample on every rank."""
+    """All stages step, or all skip; a microbatch is one sample; all ranks go on at one place."""
     steps, apart = _steps(frame)
     loads, other = _samples(frame)
-    return Findings(steps + loads, [*apart, *other])
+    resumes, elsewhere = _resumes(frame)
+    return Findings(steps + loads + resumes, [*apart, *other, *elsewhere])
 
 
 def _steps(frame: Frame) -> tuple[int, list[Finding]]:
@@ -42,15 +43,34 @@ def _samples(frame: Frame) -> tuple[int, list[Finding]]:
     ops = frame.ops
     bound: dict[int, dict[str, int]] = {}
     number = 0
-    for row in np.flatnonzero(ops.is_kind(Kind.LOAD)).tolist():
-        sample = ops.attributes.get(row, {}).get("sample")
-        if sample is not None:
-            number += 1
-            microbatch = int(ops.value[row]) & 0xFFFFFFFF
-            bound.setdefault(microbatch, {}).setdefault(sample, row)
+    for row, sample in sorted(
+        (row, said["sample"]) for row, said in ops.attributes.items() if "sample" in said
+    ):
+        number += 1
+        microbatch = int(ops.value[row]) & 0xFFFFFFFF
+        bound.setdefault(microbatch, {}).setdefault(sample, row)
     found = []
     for microbatch, samples in sorted(bound.items()):
         if len(samples) > 1:
             why = f"microbatch {microbatch} is bound to samples {', '.join(sorted(samples))}"
             found.append(finding(frame, *samples.values(), why=why))
     return number, found
+
+
+def _resumes(frame: Frame) -> tuple[int, list[Finding]]:
+    """Compare the k-th RESUME of each rank with that of the lowest; in copies, the first's."""
+    ops = frame.ops
+    rows = np.flatnonzero(ops.is_kind(Kind.RESUME) & (frame.run.copy == 0))
+    of_rank: dict[int, list[int]] = {}
+    for row in rows.tolist():
+        of_rank.setdefault(int(ops.rank[row]), []).append(row)
+    found = []
+    for turn in range(max(map(len, of_rank.values()), default=0)):
+        lowest, *others = (own[turn] for own in of_rank.values() if turn < len(own))
+        at = ops.attributes[lowest]["at"]
+        away = [row for row in others if ops.attributes[row]["at"] != at]
+        if away:
+            said = ", ".join(f"rank {ops.rank[r]} at {ops.attributes[r]['at']}" for r in away)
+            why = f"rank {ops.rank[lowest]} goes on at {at}, {said}"
+            found.append(finding(frame, lowest, *away, why=why))
+    return len(rows), found

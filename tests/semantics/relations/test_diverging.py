@@ -1,5 +1,7 @@
 """Ranks that do different things where they must do the same."""
 
+import pytest
+
 from pipeproof.semantics.relations.diverging import diverging
 from tests.semantics.made import frame, places
 
@@ -38,3 +40,27 @@ def test_two_microbatches_may_be_two_samples() -> None:
     made = frame("LOAD X.0 sample=3; LOAD X.1 sample=4", "LOAD Y.0 sample=3", microbatches=2)
 
     assert places(made, diverging(made)) == []
+
+
+@pytest.mark.parametrize(
+    ("programs", "found"),
+    [
+        (("RESUME at=4", "RESUME at=4"), list[str]()),
+        (("RESUME at=4", "RESUME at=8"), ["r0.0 r1.0"]),
+        (("RESUME at=4", "RESUME at=4", "RESUME at=3"), ["r0.0 r2.0"]),
+        (("RESUME at=4", "RESUME at=5", "RESUME at=6"), ["r0.0 r1.0 r2.0"]),
+        (("RESUME at=4; RESUME at=8", "RESUME at=4; RESUME at=9"), ["r0.1 r1.1"]),
+        (("RESUME at=4; RESUME at=8", "RESUME at=4"), list[str]()),
+        (("", "RESUME at=8", "RESUME at=4"), ["r1.0 r2.0"]),
+    ],
+)
+def test_ranks_go_on_at_one_place(programs: tuple[str, ...], found: list[str]) -> None:
+    made = frame(*programs, fragment=True, stages=1)
+
+    assert places(made, diverging(made)) == found
+
+
+def test_a_rank_that_goes_on_elsewhere_is_named_with_the_lowest() -> None:
+    made = frame("RESUME at=4", "RESUME at=4", "RESUME at=3", fragment=True, stages=1)
+
+    assert diverging(made).found[0].facts["why"] == "rank 0 goes on at 4, rank 2 at 3"
