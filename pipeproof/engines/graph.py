@@ -1,20 +1,20 @@
 """Decide rules on the happens-before graph: exact, and near linear in the number of events."""
 
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from pipeproof.engines._order import Ancestors, HappensBefore
+from pipeproof.engines._sweep import Run, run
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
-from pipeproof.ir.sets import among, counted, distinct, either
-from pipeproof.semantics.found import NO_EVENT, Finding, Needs, Spot
+from pipeproof.ir.sets import among, either
+from pipeproof.semantics.found import Finding, Needs, Spot
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.logic import Acyclic, All, Axiom, Empty, Enforced, Never, Rel, Rule
-from pipeproof.semantics.model import Graph, Model
+from pipeproof.semantics.model import Model
 from pipeproof.semantics.relations.storage import held_back
-from pipeproof.semantics.weak import movable
 from pipeproof.verdict.decision import Broken, Decision
 
 if TYPE_CHECKING:
@@ -28,157 +28,21 @@ _EXACT_COSTS = 300
 _NO_PLACE = 2**62
 
 
-class Run(NamedTuple):
-    """The furthest execution: `level[e]` is the round in which event e happens, -1 if never."""
-
-    level: IntArray
-
-    @property
-    def happened(self) -> npt.NDArray[np.bool_]:
-        """Which events happen, shape `(size,)`."""
-        return np.asarray(self.level >= 0)
-
-    def order(self, events: IntArray) -> IntArray:
-        """Return `events` in an order in which they can happen."""
-        return events[np.lexsort((events, self.level[events]))]
-
-
-class _Sweep:
-    """One greedy run, round by round: everything that can happen happens."""
-
-    def __init__(self, model: Model, graph: Graph) -> None:
-        self.model, self.graph = model, graph
-        order = np.argsort(graph.before, kind="stable")
-        self.next = graph.after[order]
-        self.bounds = np.searchsorted(graph.before[order], np.arange(graph.size + 1))
-        self.waiting = np.bincount(graph.after, minlength=graph.size) + graph.never
-        self.granted = [min(credit.capacity, len(credit.drained)) for credit in graph.credits]
-        for credit, granted in zip(graph.credits, self.granted, strict=True):
-            self.waiting[credit.drained[granted:]] += 1
-        self.level = np.full(graph.size, -1, np.int64)
-        self.round = 0
-
-    def run(self) -> Run:
-        ready = np.flatnonzero(self.waiting == 0)
-        while True:
-            parked = ready[self.graph.held[ready]]
-            ready = ready[~self.graph.held[ready]]
-            while len(ready):
-                ready, more = self._happen(ready)
-                parked = np.concatenate((parked, more))
-            ready = self._move_weak()
-            if not len(ready):
-                return Run(self.level)
-
-    def _happen(self, events: IntArray) -> tuple[IntArray, IntArray]:
-        """Let events happen; return those that then can, and those that are held back."""
-        after = self._step(events)
-        held = self.graph.held[after]
-        return after[~held], after[held]
-
-    def _step(self, events: IntArray) -> IntArray:
-        self.level[events] = self.round
-        self.round += 1
-        low, high = self.bounds[events], self.bounds[events + 1]
-        counts = high - low
-        first = np.repeat(low - np.cumsum(counts) + counts, counts)
-        after, times = counted(self.next[first + np.arange(len(first))])
-        self.waiting[after] -= times
-        free = after[self.waiting[after] == 0]
-        return np.concatenate((free, self._grant(events))) if self.graph.credits else free
-
-    def _grant(self, events: IntArray) -> IntArray:
-        """Return the sends whose credit came free with `events`."""
-        freed = [np.zeros(0, np.int64)]
-        for number, credit in enumerate(self.graph.credits):
-            if not np.any(among(credit.arrived, events)):
-                continue
-            missing = np.flatnonzero(self.level[credit.arrived] < 0)
-            enough = len(missing) >= credit.capacity
-            until = int(missing[credit.capacity - 1]) + 1 if enough else len(credit.drained)
-            sends = credit.drained[self.granted[number] : until]
-            self.granted[number] = max(until, self.granted[number])
-            self.waiting[sends] -= 1
-            freed.append(sends[self.waiting[sends] == 0])
-        return np.concatenate(freed)
-
-    def _move_weak(self) -> IntArray:
-        """When nothing else can happen, move what both ranks stand in a call for.
-
-        All that then can move does, also behind it in a queue, before any rank goes on.
-        """
-        ready = np.zeros(0, np.int64)
-        if not len(self.model.weak):
-            return ready
-        frame = self.model.frame
-        transfers = movable(self.model, self.level >= 0)
-        allowed = ~self.graph.held
-        allowed[frame.drained(transfers)] = allowed[frame.arrived(transfers)] = True
-        now = np.concatenate((frame.drained(transfers), frame.arrived(transfers)))
-        now = now[(self.waiting[now] == 0) & (self.level[now] < 0)]
-        while len(now):
-            after = self._step(now)
-            after = after[allowed[after]]
-            moves = (after >= frame.first_transfer) & (after < self.graph.size)
-            ready, now = np.concatenate((ready, after[~moves])), after[moves]
-        return ready
-
-
-def run(model: Model, graph: Graph) -> Run:
-    """Return the furthest execution; with monotone guards all executions end there.
-
-    Linear in events and guards: one pass where lowering left an order in which everything can
-    happen, else in numpy rounds, as many as the longest path.
-    """
-    return _as_guessed(model, graph) or _Sweep(model, graph).run()
-
-
-def _as_guessed(model: Model, graph: Graph) -> Run | None:
-    """Return the order that lowering left as the run, if it satisfies every guard."""
-    plain = graph.size == model.events and not graph.credits and not len(model.weak)
-    moment = model.frame.guess if plain else None
-    if moment is None or np.any(graph.never):
-        return None
-    return Run(moment) if np.all(moment[graph.before] < moment[graph.after]) else None
-
-
-class Ancestors:
-    """What happens before an event in every execution, by walking guards backwards."""
-
-    def __init__(self, graph: Graph) -> None:
-        order = np.argsort(graph.after, kind="stable")
-        self._previous = graph.before[order]
-        self._bounds = np.searchsorted(graph.after[order], np.arange(graph.size + 1))
-        self._size = graph.size
-
-    def of(self, events: IntArray) -> IntArray:
-        """Return every event and gate strictly before one of `events`."""
-        seen = np.zeros(self._size, np.bool_)
-        front = distinct(events)
-        while len(front):
-            low, high = self._bounds[front], self._bounds[front + 1]
-            counts = high - low
-            first = np.repeat(low - np.cumsum(counts) + counts, counts)
-            back = distinct(self._previous[first + np.arange(len(first))])
-            front = back[~seen[back]]
-            seen[front] = True
-        return np.flatnonzero(seen)
-
-
 class _Decider:
     """What deciding several rules of one model shares: the run, the cycles, the ancestors."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
         self.run = run(model, model.progress)
-        self._ancestors: Ancestors | None = None
         self._cycles: tuple[Cycle, ...] | None = None
+
+    @cached_property
+    def order(self) -> HappensBefore:
+        return HappensBefore(self.model)
 
     @property
     def ancestors(self) -> Ancestors:
-        if self._ancestors is None:
-            self._ancestors = Ancestors(self.model.happens_before)
-        return self._ancestors
+        return self.order.ancestors
 
     @property
     def cycles(self) -> "tuple[Cycle, ...]":
@@ -222,67 +86,20 @@ class _Decider:
         return int(np.sum(self.model.frame.ops.is_kind(Kind.AWAIT)))
 
     def _unordered(self, needs: Needs) -> list[Finding]:
+        wrong = np.flatnonzero(~self.order.ordered(needs.before, needs.after))
+        return [self._finding(needs, k) for k in wrong.tolist()]
+
+    def _finding(self, needs: Needs, k: int) -> Finding:
         frame = self.model.frame
-        ordered = self._ordered_on_chain(needs)
-        found = []
-        for k in np.flatnonzero(~ordered).tolist():
-            before, after = int(needs.before[k]), int(needs.after[k])
-            if before != NO_EVENT and self._path(before, after):
-                continue
-            row, value = int(needs.rows[k]), int(needs.values[k])
-            facts = {"op": frame.text(row)}
-            if needs.why is not None:
-                facts["why"] = needs.why(k)
-            facts["value"] = frame.ops.value_text(value) if value >= 0 else "what it needs"
-            if needs.others is not None:
-                other = int(needs.others[k])
-                facts["other"] = frame.text(other) if other >= 0 else "what is there"
-            found.append(Finding((Spot(after, row),), facts))
-        return found
-
-    def _ordered_on_chain(self, needs: Needs) -> npt.NDArray[np.bool_]:
-        """Return which pairs plain program order, after at most one wait, already orders."""
-        frame = self.model.frame
-        before, after = needs.before, needs.after
-        exists = before != NO_EVENT
-        chain = frame.chain
-        same = exists & (chain[np.where(exists, before, 0)] == chain[after])
-        ordered: npt.NDArray[np.bool_] = same & (before <= after)
-        moving = np.flatnonzero(exists & ~same)
-        ordered[moving] = self._waited_before(before[moving], after[moving])
-        return ordered
-
-    def _waited_before(self, transfers: IntArray, after: IntArray) -> npt.NDArray[np.bool_]:
-        """Return which messages the program of `after` waits for before that event."""
-        chain = self.model.frame.chain
-        moment = self._earliest_wait[transfers]
-        waits = moment <= after
-        return np.asarray(waits & (chain[np.where(waits, moment, 0)] == chain[after]))
-
-    @cached_property
-    def _earliest_wait(self) -> IntArray:
-        """For each event of a transfer the first event of a program that waits for it directly."""
-        graph, first = self.model.happens_before, self.model.frame.first_transfer
-        onto = np.flatnonzero((graph.before >= first) & (graph.after < first))
-        earliest = np.full(graph.size, np.iinfo(np.int64).max)
-        order = np.argsort(graph.after[onto])[::-1]
-        earliest[graph.before[onto][order]] = graph.after[onto][order]
-        return earliest
-
-    def _path(self, before: int, after: int) -> bool:
-        """Whether `before` comes first in every execution.
-
-        Conjunctive guards: a path. With thresholds: `after` cannot happen while `before` is
-        forbidden, in one run (dominance).
-        """
-        if self.model.frame.chain[before] == self.model.frame.chain[after] >= 0:
-            return before <= after
-        graph = self.model.happens_before
-        if graph.credits:
-            never = graph.never.copy()
-            never[before] = True
-            return not bool(run(self.model, graph._replace(never=never)).happened[after])
-        return bool(among(before, self.ancestors.of(np.asarray([after]))))
+        row, value = int(needs.rows[k]), int(needs.values[k])
+        facts = {"op": frame.text(row)}
+        if needs.why is not None:
+            facts["why"] = needs.why(k)
+        facts["value"] = frame.ops.value_text(value) if value >= 0 else "what it needs"
+        if needs.others is not None:
+            other = int(needs.others[k])
+            facts["other"] = frame.text(other) if other >= 0 else "what is there"
+        return Finding((Spot(int(needs.after[k]), row),), facts)
 
 
 class _Showing:

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from pipeproof.engines import graph
-from pipeproof.engines.graph import NAME, Run, decide, run
+from pipeproof.engines._order import HappensBefore
+from pipeproof.engines._sweep import Run, run
+from pipeproof.engines.graph import NAME, decide
 from pipeproof.ir.operations import IntArray
 from pipeproof.ir.transport import Groups, Match, Queue, Transport
 from pipeproof.semantics.model import Graph, Model
@@ -247,23 +249,25 @@ def test_a_send_waits_for_its_credit_and_leaves_with_it() -> None:
 
 def test_with_thresholds_what_comes_first_is_found_by_forbidding_it() -> None:
     made = model(*OUT_OF_ORDER, under=CREDITS)
-    decider, frame = graph._Decider(made), made.frame
+    order, frame = HappensBefore(made), made.frame
     a, b, t = (frame.arrived(column(k)).item() for k in (0, 1, 2))
+    pairs = [(b, t), (t, b), (a, t)]
 
-    assert decider._path(b, t)
-    assert not decider._path(t, b)
-    assert not decider._path(a, t)
+    assert order._exactly(*_columns(pairs)).tolist() == [True, False, False]
 
 
 def test_without_thresholds_what_comes_first_is_found_by_a_path() -> None:
     made = model(*PASSED_ON)
-    decider = graph._Decider(made)
+    order = HappensBefore(made)
     arrived = made.frame.arrived(column(0)).item()
 
-    assert decider._path(0, arrived)
-    assert not decider._path(arrived, 0)
-    assert decider._path(0, 3)  # on one chain
-    assert not decider._path(3, 0)
+    assert order._walked(*_columns([(0, arrived), (arrived, 0)])).tolist() == [True, False]
+    assert order.ordered(*_columns([(0, 3), (3, 0)])).tolist() == [True, False]  # on one chain
+
+
+def _columns(pairs: list[tuple[int, int]]) -> tuple[IntArray, IntArray]:
+    before, after = np.asarray(pairs, np.int64).T
+    return before, after
 
 
 def test_with_thresholds_a_trace_holds_all_that_happens_so_far() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pipeproof.engines import graph
+from pipeproof.engines._sweep import run
 from pipeproof.ir.transport import Groups, Queue, Transport, Wait
 from pipeproof.semantics.waiting import cycles
 from tests.semantics.made import BUFFERED, CROSSED, PASSED_ON, RENDEZVOUS, model, places
@@ -15,13 +15,13 @@ WEAK = replace(RENDEZVOUS, weak=frozenset({"c"}))
 def stuck(*programs: str, under: str | Transport = RENDEZVOUS) -> list[str]:
     """The places of each cycle, and `c` behind those of collectives alone."""
     made = model(*programs, under=under)
-    found = cycles(made, graph.run(made, made.progress).happened)
+    found = cycles(made, run(made, made.progress).happened)
     return [places(made.frame, each.finding)[0] + " c" * each.collective for each in found]
 
 
 def why(*programs: str, under: str | Transport = RENDEZVOUS) -> list[str]:
     made = model(*programs, under=under)
-    (found,) = cycles(made, graph.run(made, made.progress).happened)
+    (found,) = cycles(made, run(made, made.progress).happened)
     return found.finding.facts["why"].split("; ")
 
 

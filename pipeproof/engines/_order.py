@@ -1,0 +1,220 @@
+"""Which events come before which in every execution: exact, and for many questions at once."""
+
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from pipeproof.engines._sweep import run
+from pipeproof.ir.operations import IntArray
+from pipeproof.ir.sets import among, distinct
+from pipeproof.semantics.found import NO_EVENT
+from pipeproof.semantics.model import Graph, Model
+
+__all__ = ["NEVER", "Ancestors", "HappensBefore"]
+
+NEVER = np.iinfo(np.int32).max
+_FEW = 32  # questions that are walked one by one
+_COLUMNS = 32  # programs that are followed at once
+
+
+class Ancestors:
+    """What happens before an event in every execution, by walking guards backwards."""
+
+    def __init__(self, graph: Graph) -> None:
+        order = np.argsort(graph.after, kind="stable")
+        self._previous = graph.before[order]
+        self._bounds = np.searchsorted(graph.after[order], np.arange(graph.size + 1))
+        self._size = graph.size
+
+    def of(self, events: IntArray, until: IntArray | None = None) -> IntArray:
+        """Return every event and gate strictly before one of `events`.
+
+        With `until`, the walk may end once all of these have been met.
+        """
+        seen = np.zeros(self._size, np.bool_)
+        front = distinct(events)
+        while len(front) and (until is None or not np.all(seen[until])):
+            low, high = self._bounds[front], self._bounds[front + 1]
+            counts = high - low
+            first = np.repeat(low - np.cumsum(counts) + counts, counts)
+            back = distinct(self._previous[first + np.arange(len(first))])
+            front = back[~seen[back]]
+            seen[front] = True
+        return np.flatnonzero(seen)
+
+
+class HappensBefore:
+    """The happens-before order of a model, asked in arrays.
+
+    Questions are about an event and an event of a program. The cheap answers come first: program
+    order, a wait of that program, a reply of the peer. What they leave open is walked, or, where
+    there is much of it, followed through the whole graph for several programs at once.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.frame = model.frame
+        self.graph = model.happens_before
+
+    @cached_property
+    def ancestors(self) -> Ancestors:
+        """The walk backwards."""
+        return Ancestors(self.graph)
+
+    def ordered(self, before: IntArray, after: IntArray) -> npt.NDArray[np.bool_]:
+        """Return which pairs are ordered in every execution; NO_EVENT comes before nothing.
+
+        An event counts as before itself. `after` are events of programs.
+        """
+        chain = self.frame.chain
+        exists = before != NO_EVENT
+        same = exists & (chain[np.where(exists, before, 0)] == chain[after])
+        found: npt.NDArray[np.bool_] = same & (before <= after)
+        open_ = np.flatnonzero(exists & ~same)
+        found[open_] = self._soon(before[open_], chain[after[open_]]) <= after[open_]
+        open_ = open_[~found[open_]]
+        if len(open_):
+            found[open_] = self._exactly(before[open_], after[open_])
+        return found
+
+    def first_after(self, events: IntArray, ranks: IntArray) -> IntArray:
+        """Return the first event of each rank's program that `events` come before, else NEVER.
+
+        With thresholds among the guards, an upper bound of it.
+        """
+        soon = self._soon(events, ranks)
+        if not len(events) or self.graph.credits or not self._all_happen:
+            return soon
+        return np.minimum(soon, self._followed(events, ranks))
+
+    @property
+    def exact(self) -> bool:
+        """Whether `first_after` is exact, and not an upper bound."""
+        return not self.graph.credits and self._all_happen and not len(self.model.weak)
+
+    # what a wait or a reply says
+
+    def _soon(self, events: IntArray, ranks: IntArray) -> IntArray:
+        """Return an upper bound of `first_after`: a direct wait, or a reply of the peer."""
+        chain = self.frame.chain
+        moment = self._earliest_wait[events]
+        direct = (moment < NEVER) & (chain[np.where(moment < NEVER, moment, 0)] == ranks)
+        found = np.where(direct, moment, NEVER)
+        far = np.flatnonzero(~direct & (events >= self.frame.first_transfer))
+        far = far[events[far] < self.frame.events]
+        found[far] = self._reply(events[far], ranks[far])
+        return found
+
+    def _reply(self, events: IntArray, ranks: IntArray) -> IntArray:
+        """Return when a rank has a message that its peer sent after it had received one."""
+        frame, pairing = self.frame, self.frame.pairing
+        transfers = (events - frame.first_transfer) // 2
+        received = self._earliest_wait[frame.arrived(transfers)]
+        known = (received < NEVER) & (pairing.send[transfers] >= 0)
+        peer = np.where(known, frame.chain[np.where(known, received, 0)], -1)
+        keys, posted, soonest = self._replies
+        size = frame.events + 1
+        own = peer * frame.ranks + ranks
+        at = np.searchsorted(keys * size + posted, own * size + received)
+        inside = (at < len(keys)) & known
+        inside[inside] = keys[at[inside]] == own[inside]
+        return np.where(inside, soonest[np.minimum(at, len(keys) - 1)] if len(keys) else 0, NEVER)
+
+    @cached_property
+    def _replies(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Senders and receivers of messages, their posts, and when they or later ones have come."""
+        frame, pairing = self.frame, self.frame.pairing
+        both = np.flatnonzero((pairing.send >= 0) & (pairing.receive >= 0))
+        sender = frame.ops.rank[pairing.send[both]]
+        receiver = frame.ops.rank[pairing.receive[both]]
+        posted = frame.start(pairing.send[both])
+        come = self._earliest_wait[frame.arrived(both)]
+        key = sender * frame.ranks + receiver
+        order = np.lexsort((posted, key))
+        key, posted, come = key[order], posted[order], come[order]
+        apart = key * (int(NEVER) + 1)  # so that no minimum reaches into the group before
+        soonest = np.minimum.accumulate((come + apart)[::-1])[::-1] - apart
+        return key, posted, soonest
+
+    @cached_property
+    def _earliest_wait(self) -> IntArray:
+        """For each event of a transfer the first event of a program that waits for it directly."""
+        graph, first = self.graph, self.frame.first_transfer
+        onto = np.flatnonzero((graph.before >= first) & (graph.after < first))
+        earliest = np.full(graph.size, NEVER, np.int64)
+        order = np.argsort(graph.after[onto])[::-1]
+        earliest[graph.before[onto][order]] = graph.after[onto][order]
+        return earliest
+
+    # exact
+
+    def _exactly(self, before: IntArray, after: IntArray) -> npt.NDArray[np.bool_]:
+        if self.graph.credits:
+            return self._dominated(before, after)
+        many = len(before) > _FEW and self._all_happen
+        if many:
+            return self._followed(before, self.frame.chain[after]) <= after
+        return self._walked(before, after)
+
+    def _walked(self, before: IntArray, after: IntArray) -> npt.NDArray[np.bool_]:
+        found = np.zeros(len(before), np.bool_)
+        for event in distinct(after).tolist():
+            own = np.flatnonzero(after == event)
+            found[own] = among(before[own], self.ancestors.of(np.asarray([event]), before[own]))
+        return found
+
+    def _dominated(self, before: IntArray, after: IntArray) -> npt.NDArray[np.bool_]:
+        """With thresholds: what cannot happen while `before` is forbidden comes after it."""
+        found = np.zeros(len(before), np.bool_)
+        for event in distinct(before).tolist():
+            never = self.graph.never.copy()
+            never[event] = True
+            happened = run(self.model, self.graph._replace(never=never)).happened
+            own = before == event
+            found[own] = ~happened[after[own]]
+        return found
+
+    @cached_property
+    def _all_happen(self) -> bool:
+        return bool(np.all(self._levels >= 0))
+
+    @cached_property
+    def _levels(self) -> IntArray:
+        return run(self.model, self.graph, rounds=True).level
+
+    def _followed(self, events: IntArray, ranks: IntArray) -> IntArray:
+        """Follow guards forwards to the first event of each rank's program, some at a time."""
+        found = np.full(len(events), NEVER, np.int64)
+        asked = distinct(ranks)
+        for low in range(0, len(asked), _COLUMNS):
+            columns = asked[low : low + _COLUMNS]
+            own = np.flatnonzero(among(ranks, columns))
+            first = self._follow(columns)
+            found[own] = first[events[own], np.searchsorted(columns, ranks[own])]
+        return found
+
+    def _follow(self, ranks: IntArray) -> npt.NDArray[np.int32]:
+        """Return for every event the first event of each rank that comes after it or is it."""
+        graph, level = self.graph, self._levels
+        first = np.full((graph.size, len(ranks)), NEVER, np.int32)
+        chain = self.frame.chain
+        for column, rank in enumerate(ranks.tolist()):
+            own = np.flatnonzero(chain == rank)
+            first[own, column] = own
+        order = np.lexsort((graph.before, -level[graph.before]))
+        before, after = graph.before[order], graph.after[order]
+        fresh = np.flatnonzero(np.diff(before, prepend=-1) != 0)
+        rounds = level[before[fresh]]
+        starts = np.flatnonzero(np.diff(rounds, prepend=-1) != 0)
+        bounds = [*starts.tolist(), len(fresh)]
+        edges = np.append(fresh, len(before))
+        for low, high in pairwise(bounds):
+            here = fresh[low:high]
+            reached = np.minimum.reduceat(
+                first[after[here[0] : edges[high]]], here - here[0], axis=0
+            )
+            rows = before[here]
+            first[rows] = np.minimum(first[rows], reached)
+        return first
