@@ -183,9 +183,11 @@ def _open_contribution(
 
 
 def _unread(before: Sequence[Instruction], after: Sequence[Instruction]) -> bool:
-    """Whether what was received before is read after."""
+    """Whether what was computed, received or loaded before is read after."""
     brought = {m.value for s in before for m in s.messages if m.kind == "RECV"}
     brought |= {s.value for s in before if s.kind == "LOAD"}
+    brought |= {f"F{s.stage}.{s.microbatch}" for s in before if s.kind == "F"}
+    brought |= {f"B{s.stage}.{s.microbatch}" for s in before if s.kind in ("B", "I")}
     wanted: set[str] = set()
     for step in after:
         wanted |= {f"F{step.stage - 1}.{step.microbatch}"} if step.kind == "F" else set()
@@ -197,16 +199,17 @@ def _unread(before: Sequence[Instruction], after: Sequence[Instruction]) -> bool
 
 
 def _restored(program: Sequence[Instruction]) -> Iterator[Fault]:
-    consumed, saved_at, last = 0, None, ""
+    place, saved_at, last = 0, None, ""
     for step in program:
         if step.kind == "CONSUME":
-            consumed += step.count
+            place += step.count
         elif step.kind == "SAVE":
-            saved_at, last = consumed, step.get("async")
-        elif step.kind == "RESUME" and saved_at is not None:
+            saved_at, last = place, step.get("async")
+        elif step.kind == "RESUME":
             lacking = bool(last) and not set(last.split(",")) >= _IN_FLIGHT
-            if int(step.get("at")) != saved_at or lacking:
+            if saved_at is not None and (int(step.get("at")) != saved_at or lacking):
                 yield "PP804", step.identity
+            place = int(step.get("at")) if saved_at is None else saved_at
         elif step.kind == "RESTORE" and step.get("have") != step.get("want"):
             yield "PP804", step.identity
 

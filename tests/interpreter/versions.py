@@ -103,16 +103,15 @@ class Policy:
             for step, position, current in weights.closers
             if step.get("param") in ("", parameter)
         ]
+        adding = [
+            position
+            for position, step in weights.program
+            if step.kind in CONTRIBUTIONS and step.microbatch == microbatch
+        ]
+        if not adding:
+            return None
         if self.each:
-            at = max(
-                (
-                    position
-                    for position, step in weights.program
-                    if step.kind in CONTRIBUTIONS and step.microbatch == microbatch
-                ),
-                default=len(self.spec.of_stage(0)),
-            )
-            closers = [found for found in closers if found[1] > at][:1]
+            closers = [found for found in closers if found[1] > max(adding)][:1]
         else:
             turn = microbatch // self.spec.microbatches
             closers = closers[turn : turn + 1]

@@ -147,16 +147,15 @@ class StageWeights:
         how, copies, known = step.get("w") or "latest", self.copies, True
         mine = [name for name in self.parameters if step.get("param") in ("", name)]
         mine = mine or self.parameters
-        if step.get("wv"):
-            how = step.get("wv")
+        how = step.get("wv") or how
+        if step.get("fill") == "1":
+            copies.cache = frozenset(self.current.items())
         if how.isdigit():
             known = all(int(how) < len(self.chain[name]) for name in mine)
             found = frozenset((name, self._numbered(name, int(how))) for name in mine)
         elif how == "stash":
             found = copies.stash.get(step.microbatch, frozenset())
         elif how == "cache":
-            if step.get("fill") == "1":
-                copies.cache = frozenset(self.current.items())
             known, found = copies.cache is not None, copies.cache or frozenset()
         else:
             found = frozenset(self._latest(step.get("bucket"), mine))
