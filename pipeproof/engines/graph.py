@@ -9,7 +9,7 @@ from pipeproof.engines._order import Ancestors, HappensBefore
 from pipeproof.engines._sweep import Run, run
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
-from pipeproof.ir.sets import among, either
+from pipeproof.ir.sets import among, either, first_of
 from pipeproof.semantics.found import Finding, Needs, Spot
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.logic import Acyclic, All, Axiom, Empty, Enforced, Never, Rel, Rule
@@ -87,6 +87,8 @@ class _Decider:
 
     def _unordered(self, needs: Needs) -> list[Finding]:
         wrong = np.flatnonzero(~self.order.ordered(needs.before, needs.after))
+        if needs.once:
+            wrong = wrong[first_of(needs.rows[wrong])[1]]
         return [self._finding(needs, k) for k in wrong.tolist()]
 
     def _finding(self, needs: Needs, k: int) -> Finding:

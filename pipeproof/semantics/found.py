@@ -73,6 +73,7 @@ class Needs(NamedTuple):
     `rows[k]` is the operation that needs it and `values[k]` the code of what it needs, or -1.
     `others`, where it is given, holds the rows of the operations that must come before, -1 for
     none, and `why(k)` says what is wrong where the k-th pair is not ordered: facts name them.
+    With `once`, an operation with several pairs that are not ordered is told for the first.
     """
 
     before: IntArray
@@ -81,3 +82,4 @@ class Needs(NamedTuple):
     values: IntArray
     others: IntArray | None = None
     why: Callable[[int], str] | None = None
+    once: bool = False

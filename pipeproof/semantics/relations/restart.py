@@ -70,7 +70,8 @@ def unsettled(frame: Frame) -> Needs:
         pairs.append((np.full(len(rows), save), rows))
     save_of = np.concatenate([each for each, _ in pairs] or [np.zeros(0, np.int64)])
     rows = np.concatenate([each for _, each in pairs] or [np.zeros(0, np.int64)])
-    return Needs(frame.completed(rows), frame.start(save_of), save_of, frame.ops.value[rows], rows)
+    before, values = frame.completed(rows), frame.ops.value[rows]
+    return Needs(before, frame.start(save_of), save_of, values, rows, once=True)
 
 
 class _Saved(NamedTuple):

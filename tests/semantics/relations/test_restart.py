@@ -151,6 +151,14 @@ def test_only_messages_that_nothing_before_the_checkpoint_waits_for_are_in_quest
     assert needs(made, unsettled(made)) == ["drained b -> start r0.4"]
 
 
+def test_several_messages_at_one_checkpoint_are_one_violation_with_the_first_of_them() -> None:
+    programs = ("SEND a to=1 h=x; SEND b to=1 h=x; SAVE; WAIT x", "RECV a from=0; RECV b from=0")
+
+    assert shown(*programs, fragment=True, stages=2) == ["refuted", "PP803 r0.2"]
+    made = frame(*programs, fragment=True, stages=2)
+    assert needs(made, unsettled(made)) == ["drained a -> start r0.2", "drained b -> start r0.2"]
+
+
 def test_a_checkpoint_that_stands_among_open_work_asks_nothing_of_messages() -> None:
     made = frame("0F0; 0SEND_F0 h=x; SAVE; WAIT x; 0B0", "1RECV_F0; 1F0; 1B0")
 
