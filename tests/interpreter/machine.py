@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from collections import defaultdict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from tests.interpreter.accesses import RankStorage, Touch
+from tests.interpreter.layout import Agent, Layout, ReadKey, bits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.interpreter.program import Instruction
     from tests.interpreter.spec import Spec
 
 POISON = frozenset({"poison"})
 FREED = frozenset({"freed"})
 EMPTY = frozenset({"empty"})
-
-ReadKey = tuple[int, str, str, int]  # rank, identity, value, ordinal
 
 
 class TooManyStatesError(Exception):
@@ -41,44 +38,6 @@ class State(NamedTuple):
     cells: tuple[tuple[Cell, ...], ...]
 
 
-@dataclass(slots=True)
-class Agent:
-    """A rank, or one end of a message, as a reader and writer of storage."""
-
-    number: int
-    rank: int
-    touch: Touch
-    reads: list[tuple[ReadKey, str, int]] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class Stage:
-    """One instruction as the machine takes it.
-
-    Attributes:
-        needs: The ends that are complete before it starts.
-        posts: The ends that it posts.
-        joins: The entries (rank, position) that must have started before it ends.
-        holds: The ends that are complete before it ends.
-    """
-
-    agent: Agent
-    needs: int = 0
-    posts: int = 0
-    holds: int = 0
-    joins: list[tuple[int, int]] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class End:
-    """One end of a message."""
-
-    agent: Agent
-    position: int
-    message: Instruction
-    partner: int = -1
-
-
 @dataclass(frozen=True, slots=True)
 class Storages:
     """What is read, and what goes wrong with nobody reading.
@@ -98,112 +57,13 @@ class Storages:
     states: int
 
 
-class Machine:
+class Machine(Layout):
     """A schedule, ready to run."""
 
     def __init__(self, spec: Spec) -> None:
-        self.spec = spec
-        self.ranks = [RankStorage(spec, rank) for rank in range(len(spec.programs))]
-        self.index: list[dict[str, int]] = []
-        self.agents: list[Agent] = []
-        self.ends: list[End] = []
-        self.steps: list[list[Stage]] = []
+        super().__init__(spec)
         self.seen: dict[ReadKey, set[str]] = defaultdict(set)
         self.clashes: set[str] = set()
-        for rank in range(len(spec.programs)):
-            self._lay_out(rank)
-        self._pair()
-        self._join()
-
-    def _lay_out(self, rank: int) -> None:
-        storage, program = self.ranks[rank], self.spec.programs[rank]
-        touched = [touch for touches in storage.touches for touch in touches]
-        names = dict.fromkeys(name for touch in touched for name in _names(touch))
-        self.index.append({name: number for number, name in enumerate(names)})
-        counts: Counter[tuple[str, str]] = Counter()
-        steps: list[Stage] = []
-        for position, step in enumerate(program):
-            own = Touch() if step.messages else storage.touches[position][0]
-            stage = Stage(self._agent(rank, own, step, counts))
-            for message, touch in zip(step.messages, storage.touches[position], strict=False):
-                stage.posts |= 1 << len(self.ends)
-                agent = self._agent(rank, touch, message, counts)
-                self.ends.append(End(agent, position, message))
-            steps.append(stage)
-        self.steps.append(steps)
-        self._waits(rank)
-
-    def _agent(
-        self, rank: int, touch: Touch, step: Instruction, counts: Counter[tuple[str, str]]
-    ) -> Agent:
-        agent = Agent(len(self.agents), rank, touch)
-        for value, storage in touch.reads:
-            turn = counts[step.identity, value]
-            counts[step.identity, value] += 1
-            cell = self.index[rank][storage]
-            agent.reads.append(((rank, step.identity, value, turn), value, cell))
-        self.agents.append(agent)
-        return agent
-
-    def _waits(self, rank: int) -> None:
-        """Lays down what each instruction of a rank waits for."""
-        open_under: dict[str, int] = defaultdict(int)
-        unread: dict[int, str] = {}
-        program, blocking = self.spec.programs[rank], self.spec.transport.wait == "blocking"
-        for step, stage in zip(program, self.steps[rank], strict=True):
-            if step.kind == "WAIT":
-                stage.needs |= open_under.pop(step.name, 0)
-            if self.spec.transport.wait == "at-use":
-                self._at_use(step, stage, unread)
-            if handle := step.get("h"):
-                open_under[handle] |= stage.posts
-            elif blocking:
-                stage.holds |= stage.posts
-            else:
-                unread |= {n: self._read_as(n) for n in _bits(stage.posts)}
-
-    def _read_as(self, number: int) -> str:
-        message = self.ends[number].message
-        return message.value if message.kind == "RECV" else ""
-
-    def _at_use(self, step: Instruction, stage: Stage, unread: dict[int, str]) -> None:
-        """Lays down the messages that an instruction waits for because it reads them."""
-        touches = [stage.agent.touch, *(self.ends[n].agent.touch for n in _bits(stage.posts))]
-        read = {value for touch in touches for value, _ in touch.reads}
-        closing = step.kind in ("STEP", "SKIP")
-        for number, value in list(unread.items()):
-            if closing or value in read:
-                stage.needs |= 1 << number
-                del unread[number]
-
-    def _pair(self) -> None:
-        waiting: dict[tuple[int, int, str], list[int]] = defaultdict(list)
-        for number, end in enumerate(self.ends):
-            if end.message.kind == "SEND":
-                waiting[end.agent.rank, end.message.peer, end.message.get("comm")].append(number)
-        for number, end in enumerate(self.ends):
-            if end.message.kind == "RECV":
-                channel = waiting[end.message.peer, end.agent.rank, end.message.get("comm")]
-                if channel:
-                    end.partner = channel.pop(0)
-                    self.ends[end.partner].partner = number
-
-    def _join(self) -> None:
-        """Joins the TIEs of stages that share a parameter, the n-th of each."""
-        for group in self.spec.tied:
-            entries = [
-                [
-                    (self.spec.placement[stage], position)
-                    for position, step in enumerate(self.spec.of_stage(stage))
-                    if step.kind == "TIE" and step.stage == stage
-                ]
-                for stage in group
-            ]
-            for turn in range(max(map(len, entries))):
-                met = [listed[turn] if turn < len(listed) else (-1, -1) for listed in entries]
-                for rank, position in met:
-                    if rank >= 0 and not self.spec.programs[rank][position].get("h"):
-                        self.steps[rank][position].joins = met
 
     def initial(self) -> State:
         """The state in which nothing has happened."""
@@ -224,23 +84,23 @@ class Machine:
             if self._alone(state, rank) and (after := self._advance(state, rank)):
                 yield after
                 return
+        for number, end in enumerate(self.ends):
+            if end.quiet and self._may_complete(state, number):
+                yield self._complete(state, number)
+                return
         for rank in range(len(self.steps)):
             if after := self._advance(state, rank):
                 yield after
         for number in range(len(self.ends)):
             if self._may_complete(state, number):
-                yield self._finish(
-                    state._replace(complete=state.complete | 1 << number), self.ends[number].agent
-                )
+                yield self._complete(state, number)
+
+    def _complete(self, state: State, number: int) -> State:
+        after = state._replace(complete=state.complete | 1 << number)
+        return self._finish(after, self.ends[number].agent)
 
     def _alone(self, state: State, rank: int) -> bool:
-        """Whether nothing outside bears on the next event of a rank, and it on nothing outside."""
-        taken = state.taken[rank]
-        if taken == 2 * len(self.steps[rank]):
-            return False
-        stage = self.steps[rank][taken // 2]
-        if stage.posts or stage.joins:
-            return False
+        """Whether a rank stays as it is until its next event, which no other event can undo."""
         return not any(
             end.agent.rank == rank and self.posted(state, n) and not state.complete >> n & 1
             for n, end in enumerate(self.ends)
@@ -260,7 +120,7 @@ class Machine:
         if stage.needs & ~state.complete:
             return None
         following = self._begin(following, stage.agent)
-        for number in _bits(stage.posts):
+        for number in bits(stage.posts):
             following = self._begin(following, self.ends[number].agent)
         return following
 
@@ -347,16 +207,6 @@ class Machine:
         return any(
             taken < 2 * len(steps) for taken, steps in zip(state.taken, self.steps, strict=True)
         )
-
-
-def _bits(mask: int) -> Iterator[int]:
-    return (number for number in range(mask.bit_length()) if mask >> number & 1)
-
-
-def _names(touch: Touch) -> Iterator[str]:
-    yield from (storage for _, storage in touch.reads)
-    yield from touch.writes
-    yield from touch.frees
 
 
 def run(spec: Spec, limit: int = 60_000) -> Storages:

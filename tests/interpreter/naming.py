@@ -161,11 +161,13 @@ def pool_storage(rng: Random, draft: Draft) -> Draft:
         return "{" + ", ".join([*parts, *registers]) + "}"
 
     for pool in pools:
-        for number in range(1, 12):
+        for number in [*range(1, 7), *range(1, 7)]:
             slots[pool] = number
             draft.keys["storage"] = written()
             if observe(draft.text).legal:
                 break
+            if number == 6 and rank[pool]:
+                rank[pool], slots[pool] = "", 6
     return draft
 
 

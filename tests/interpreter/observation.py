@@ -16,7 +16,7 @@ from tests.interpreter.weights import StageWeights, observed
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tests.interpreter.machine import ReadKey
+    from tests.interpreter.layout import ReadKey
     from tests.interpreter.versions import Fault
 
 
