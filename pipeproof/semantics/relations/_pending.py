@@ -131,11 +131,13 @@ def _contributions(frame: Frame) -> _Spans:
     """
     taking, adding = boundaries(frame), contributions(frame)
     clearing = _clearing(frame, adding)
+    named = _parameters(frame)
     spans = [(adding[:0], adding[:0])]
-    for parameter in _parameters(frame, either(taking, either(adding, clearing))):
-        rows, taken = _of(frame, adding, parameter), _of(frame, taking, parameter)
-        step = _following(frame, rows, taken)
-        cleared = _following(frame, rows, _of(frame, clearing, parameter))
+    for parameter in sorted({"", *named.values()}):
+        others = [row for row, name in named.items() if name != parameter]
+        rows = adding[~among(adding, others)]
+        step = _following(frame, rows, taking[~among(taking, others)])
+        cleared = _following(frame, rows, clearing[~among(clearing, others)])
         first = np.where((cleared >= 0) & (cleared < step), cleared, step)
         spans.append((rows[step >= 0], first[step >= 0]))
     opened, closed = (np.concatenate(each) for each in zip(*spans, strict=True))
@@ -144,24 +146,21 @@ def _contributions(frame: Frame) -> _Spans:
 
 def _clearing(frame: Frame, adding: IntArray) -> IntArray:
     """Return the rows that throw away what was added before: ZERO, and what overwrites."""
-    attributes = frame.ops.attributes
-    assigning = [row for row, said in attributes.items() if said.get("mode") == "assign"]
-    zeros = np.flatnonzero(frame.ops.is_kind(Kind.ZERO))
+    ops = frame.ops
+    assigning = [row for row, said in ops.attributes.items() if said.get("mode") == "assign"]
+    zeros = np.flatnonzero(ops.is_kind(Kind.ZERO) & (ops.stage < frame.run.schedule.stages))
     return either(zeros, adding[among(adding, assigning)])
 
 
-def _parameters(frame: Frame, rows: IntArray) -> list[str]:
-    """Return the parameters that rows name, and what is left of a stage, the empty name."""
-    carrying = [row for row, said in frame.ops.attributes.items() if "param" in said]
-    named = {frame.ops.attributes[row]["param"] for row in rows[among(rows, carrying)].tolist()}
-    return sorted({"", *named})
-
-
-def _of(frame: Frame, rows: IntArray, parameter: str) -> IntArray:
-    """Return the rows that concern a parameter: those that name it, or none."""
-    attributes = frame.ops.attributes
-    others = [row for row, said in attributes.items() if said.get("param", parameter) != parameter]
-    return rows[~among(rows, others)] if others else rows
+def _parameters(frame: Frame) -> dict[int, str]:
+    """Return the parameter of each row that names one, of those that touch a gradient."""
+    ops = frame.ops
+    touching = ops.is_kind(Kind.B, Kind.W, Kind.ZERO, Kind.STEP, Kind.SKIP)
+    return {
+        row: said["param"]
+        for row, said in ops.attributes.items()
+        if "param" in said and touching[row]
+    }
 
 
 def _following(frame: Frame, rows: IntArray, others: IntArray) -> IntArray:
