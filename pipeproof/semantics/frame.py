@@ -10,6 +10,7 @@ from pipeproof.ir.operations import IntArray, Operations, read_only
 from pipeproof.ir.transport import Completion, Groups, Transport
 from pipeproof.semantics.found import Spot
 from pipeproof.semantics.pairing import Pairing, pair_messages
+from pipeproof.semantics.versions import Versions, versions_of
 
 __all__ = ["Frame"]
 
@@ -88,6 +89,11 @@ class Frame:
         """Every read of a value, in order of its row, and who supplies it."""
         reading = reads(self.run)
         return reading, supply(self.ops, reading, writes(self.run))
+
+    @cached_property
+    def versions(self) -> Versions:
+        """Which versions of the weights operations read."""
+        return versions_of(self.run)
 
     @cached_property
     def awaited(self) -> IntArray:

@@ -13,21 +13,16 @@ from pipeproof.semantics.relations._windows import boundaries
 __all__ = ["unjudged"]
 
 _GRADIENT = ("PP701", "PP702", "PP703", "PP708")
-_VERSION = ("PP601", "PP602", "PP603", "PP604", "PP605")
+_VERSION = ("PP601", "PP602", "PP603", "PP604", "PP605", "PP802")
 _KEYS: dict[str, tuple[str, ...]] = {
-    "weights": _VERSION,
-    "sizes": ("PP506",),
     "faults": ("PP106", "PP301", "PP706"),
     "gradients": (*_GRADIENT, "PP707", "PP709"),
     "tied": ("PP707",),
     "norm": ("PP709",),
-    "live": ("PP506",),
-    "memory": ("PP506",),
-    "staleness": ("PP603",),
+    "staleness": (),
     "makespan": ("PP902",),
 }
 _ATTRIBUTES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("w", "wv", "fill", "bucket"), (*_VERSION, "PP505")),
     "c": _GRADIENT,
     "mode": _GRADIENT,
     "param": (*_GRADIENT, "PP707"),
@@ -35,12 +30,9 @@ _ATTRIBUTES: dict[str, tuple[str, ...]] = {
     "shard": ("PP707",),
 }
 _KINDS: dict[Kind, tuple[str, ...]] = {
-    **dict.fromkeys((Kind.HOLD, Kind.DROP), ("PP506", "PP507")),
     **dict.fromkeys((Kind.ZERO, Kind.SCALE, Kind.STALE), _GRADIENT),
     Kind.NORM: ("PP709",),
     Kind.TIE: ("PP707",),
-    Kind.GATHER: _VERSION,
-    **dict.fromkeys((Kind.COMMIT, Kind.ROLLBACK), _VERSION),
 }
 
 
@@ -61,7 +53,7 @@ def _reasons(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
     yield from _keys(frame)
     yield from _operations(frame)
     yield from _running_reductions(frame)
-    yield from _later_versions(frame)
+    yield from _other_steps(frame)
     yield from _halves(frame)
 
 
@@ -87,7 +79,8 @@ def _keys(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
         elif key == "bounds":
             value = schedule.described[key]
             for bound in value if not isinstance(value, str) else ():
-                yield _KEYS.get(str(bound), ("PP506",)), f"bounds.{bound} is not judged yet"
+                if bound in _KEYS:
+                    yield _KEYS[str(bound)], f"bounds.{bound} is not judged yet"
     if len(schedule.lines) > 1 and np.any(frame.ops.is_kind(Kind.STEP)):
         yield ("PP707",), "stages at one place of two pipelines are tied"
 
@@ -101,6 +94,10 @@ def _operations(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
     for kind, codes in _KINDS.items():
         if int(kind) in kinds:
             yield codes, f"{kind.name} is not judged yet"
+    for row in np.flatnonzero(ops.is_kind(Kind.COMMIT, Kind.ROLLBACK)).tolist():
+        if "param" in ops.attributes.get(row, {}):
+            why = "COMMIT and ROLLBACK of one parameter are not judged yet"
+            yield _VERSION, why
 
 
 def _running_reductions(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -116,8 +113,8 @@ def _running_reductions(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
             return
 
 
-def _later_versions(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Tell of steps that differ in number from those covered, and of reads of later weights."""
+def _other_steps(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Tell of steps that differ in number from those covered."""
     ops = frame.ops
     steps = boundaries(frame)
     if not len(steps):
@@ -126,17 +123,9 @@ def _later_versions(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
     key = (copy * frame.ranks + ops.rank) * (frame.run.schedule.stages + 1) + ops.stage
     _, counts = counted(key[steps])
     if np.any(counts > 1):
-        yield (*_VERSION, *_GRADIENT), "a stage takes a second STEP"
+        yield _GRADIENT, "a stage takes a second STEP"
     if np.any(counts != total):
         yield ("PP701", "PP706"), "a stage takes more or fewer STEPs than steps are covered"
-    steps = steps[ops.kind[steps] == Kind.STEP]
-    first = dict(zip(key[steps][::-1].tolist(), steps[::-1].tolist(), strict=True))
-    users = np.flatnonzero(ops.is_kind(Kind.F, Kind.B, Kind.I, Kind.W, Kind.R) & (ops.stage >= 0))
-    if any(
-        first.get(own, row) < row
-        for own, row in zip(key[users].tolist(), users.tolist(), strict=True)
-    ):
-        yield ("PP602",), "an operation stands after a STEP of its stage"
 
 
 def _halves(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -2,9 +2,6 @@
 
 from collections.abc import Iterator
 
-import numpy as np
-
-from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import NONE
 from pipeproof.semantics.found import Spot
 from pipeproof.semantics.frame import Frame
@@ -65,18 +62,10 @@ def _place(frame: Frame, spot: Spot) -> Place:
         row=int(frame.run.written[spot.row]),
         stage=None if stage == NONE else stage,
         microbatch=None if microbatch == NONE else microbatch,
-        version=None if stage == NONE else _version(frame, spot.row),
+        version=frame.versions.told(spot.row),
         step=int(frame.run.copy[spot.row]) or None,
         lowered=bool(frame.run.added[spot.row]),
     )
-
-
-def _version(frame: Frame, row: int) -> int:
-    """Count the STEPs of the row's stage before it: the version current there."""
-    ops = frame.ops
-    steps = np.flatnonzero(ops.is_kind(Kind.STEP))
-    own = (ops.stage[steps] == ops.stage[row]) & (ops.rank[steps] == ops.rank[row])
-    return int(np.sum(own & (steps < row)))
 
 
 def trace(model: Model, events: list[int]) -> Iterator[TraceStep]:

@@ -2,16 +2,20 @@
 
 from collections.abc import Callable, Mapping
 
-from pipeproof.semantics.found import Edges, Findings, Needs
+from pipeproof.semantics.found import Edges, Findings, Holds, Needs
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.relations import (
+    bounds,
     collectives,
     dependencies,
     diverging,
     duplicates,
+    gradients,
+    holds,
     identity,
     messages,
     moving,
+    ongoing,
     recomputation,
     reductions,
     restart,
@@ -19,9 +23,10 @@ from pipeproof.semantics.relations import (
     sharding,
     storage,
     torch_runtime,
+    versions,
 )
 
-__all__ = ["EDGES", "FINDINGS", "NEEDS", "OF_PROGRAMS"]
+__all__ = ["EDGES", "FINDINGS", "HOLDS", "NEEDS", "OF_PROGRAMS"]
 
 EDGES: Mapping[str, Callable[[Frame], Edges]] = {
     "program": running.program,
@@ -49,6 +54,7 @@ NEEDS: Mapping[str, Callable[[Frame], Needs]] = {
     "in_flight": storage.in_flight,
     "freed": storage.freed,
 }
+HOLDS: Mapping[str, Callable[[Frame], Holds]] = {"memory": holds.memory}
 FINDINGS: Mapping[str, Callable[[Frame], Findings]] = {
     "missing": identity.missing,
     "unknown": identity.unknown,
@@ -66,6 +72,15 @@ FINDINGS: Mapping[str, Callable[[Frame], Findings]] = {
     "early_reductions": reductions.early_reductions,
     "unreduced": reductions.unreduced,
     "early_updates": reductions.early_updates,
+    "wrong_marks": reductions.wrong_marks,
+    "reduction_read": ongoing.reduction_read,
+    "reduction_overwritten": ongoing.reduction_overwritten,
+    "lost_contributions": gradients.lost,
+    "repeated_contributions": gradients.repeated,
+    "wrong_coefficients": gradients.wrong,
+    "untied_parameters": gradients.untied,
+    "stale_accumulators": gradients.stale,
+    "partial_norms": gradients.unnormed,
     "recomputed_otherwise": recomputation.recomputed_otherwise,
     "undrained": restart.undrained,
     "unrestored": restart.unrestored,
@@ -73,13 +88,25 @@ FINDINGS: Mapping[str, Callable[[Frame], Findings]] = {
     "losses_elsewhere": torch_runtime.losses_elsewhere,
     "overwritten": storage.overwritten,
     "misread": storage.misread,
+    "overfull": bounds.overfull,
+    "unfreed": bounds.unfreed,
+    "mixed": versions.mixed,
+    "off_policy": versions.off_policy,
+    "stale": versions.stale,
+    "retired": versions.retired,
+    "uncommitted": versions.uncommitted,
+    "other_recomputations": versions.other_recomputations,
 }
 OF_PROGRAMS = frozenset(
     {
         *("missing", "unknown", "misplaced", "duplicated", "diverging", "sharded", "unentered"),
         *("early_reductions", "unreduced", "early_updates", "given_away", "losses_elsewhere"),
+        *("wrong_marks", "reduction_read", "reduction_overwritten", "lost_contributions"),
+        *("repeated_contributions", "wrong_coefficients", "untied_parameters"),
+        *("stale_accumulators", "partial_norms"),
         *("recomputed_otherwise", "undrained", "unrestored"),
-        *("overwritten", "misread"),
+        *("overwritten", "misread", "overfull", "unfreed"),
+        *("mixed", "off_policy", "stale", "retired", "uncommitted", "other_recomputations"),
     }
 )
 """Findings that hold under every transport alike: they look at programs only."""

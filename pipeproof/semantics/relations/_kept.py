@@ -9,6 +9,7 @@ from pipeproof.ir.operations import Bracket, IntArray
 from pipeproof.ir.sets import among
 from pipeproof.semantics.found import NO_EVENT, Needs
 from pipeproof.semantics.frame import Frame
+from pipeproof.semantics.relations._uncounted import counting
 
 __all__ = ["kept", "kept_segments"]
 
@@ -17,7 +18,7 @@ def _known(frame: Frame, *kinds: Kind) -> IntArray:
     ops = frame.ops
     known = (ops.stage >= 0) & (ops.stage < frame.run.schedule.stages) & (ops.microbatch >= 0)
     known &= ops.microbatch < frame.run.microbatches
-    return np.flatnonzero(ops.is_kind(*kinds) & known)
+    return counting(frame, np.flatnonzero(ops.is_kind(*kinds) & known))
 
 
 def kept(frame: Frame, maker: Kind, takers: tuple[Kind, ...]) -> Needs:

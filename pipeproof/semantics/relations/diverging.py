@@ -6,6 +6,7 @@ from pipeproof.ir.actions import Kind
 from pipeproof.ir.sets import distinct
 from pipeproof.semantics.found import Finding, Findings
 from pipeproof.semantics.frame import Frame
+from pipeproof.semantics.relations._outcomes import outcomes
 from pipeproof.semantics.relations._spots import finding
 from pipeproof.semantics.relations._windows import boundaries, steps_before
 
@@ -13,11 +14,12 @@ __all__ = ["diverging"]
 
 
 def diverging(frame: Frame) -> Findings:
-    """All stages step, or all skip; a microbatch is one sample; all ranks go on at one place."""
+    """All stages step, skip, commit or roll back alike; samples agree; ranks go on at one place."""
     steps, apart = _steps(frame)
     loads, other = _samples(frame)
     resumes, elsewhere = _resumes(frame)
-    return Findings(steps + loads + resumes, [*apart, *other, *elsewhere])
+    settled, undone = outcomes(frame)
+    return Findings(steps + loads + resumes + settled, [*apart, *undone, *other, *elsewhere])
 
 
 def _steps(frame: Frame) -> tuple[int, list[Finding]]:

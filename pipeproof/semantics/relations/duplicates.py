@@ -8,6 +8,7 @@ from pipeproof.ir.sets import among
 from pipeproof.semantics.found import Finding, Findings
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.relations._spots import finding, ordinal_in_group
+from pipeproof.semantics.relations._uncounted import counting
 from pipeproof.semantics.relations._windows import window
 from pipeproof.semantics.relations.sharding import repeated_changes
 
@@ -19,11 +20,13 @@ def duplicated(frame: Frame) -> Findings:
 
     A backward is one B, or one I and one W: what comes of the other kind is the duplicate. F
     with different `bucket`, B and W with different `param` or each with `c`, are parts of one.
+    What read withdrawn weights does not count.
     """
     ops = frame.ops
     known = (ops.stage >= 0) & (ops.stage < frame.run.schedule.stages) & (ops.microbatch >= 0)
     known &= ops.microbatch < frame.run.microbatches
     rows = np.flatnonzero(ops.is_kind(Kind.F, Kind.B, Kind.I, Kind.W, Kind.L) & known)
+    rows = counting(frame, rows)
     rows = rows[np.argsort(_away(frame, rows), kind="stable")]
     identity = ops.stage[rows] * frame.run.microbatches + ops.microbatch[rows]
     twice = ordinal_in_group((identity * len(Kind) + ops.kind[rows]) * 2**20 + _part(frame, rows))

@@ -12,6 +12,7 @@ from pipeproof.ir.values import ValueKind
 from pipeproof.semantics.found import Finding, Findings
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.relations._spots import finding
+from pipeproof.semantics.relations._uncounted import counting
 from pipeproof.semantics.relations._windows import boundaries, steps_before
 
 __all__ = ["misplaced", "missing", "unknown"]
@@ -81,7 +82,7 @@ def _exists(frame: Frame) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
 
 def _present(frame: Frame, *kinds: Kind) -> IntArray:
     ops = frame.ops
-    rows = np.flatnonzero(ops.is_kind(*kinds) & _exists(frame))
+    rows = counting(frame, np.flatnonzero(ops.is_kind(*kinds) & _exists(frame)))
     return distinct(ops.stage[rows] * frame.run.microbatches + ops.microbatch[rows])
 
 

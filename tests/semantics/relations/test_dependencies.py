@@ -144,3 +144,9 @@ def test_a_read_behind_its_wait_is_a_pair() -> None:
 
     assert needs(made, forwards(made)) == ["arrived F0.0 -> start r1.2"]
     assert unwaited_reads(made)[0].tolist() == []
+
+
+def test_a_backward_needs_the_forward_that_counts() -> None:
+    made = frame("0B0; 0STEP; 0F1; 0ROLLBACK; 0B1; 0F1", steps=2, fragment=True)
+
+    assert needs(made, passes(made)) == ["done r0.5 -> start r0.4"]

@@ -64,3 +64,34 @@ def test_a_rank_that_goes_on_elsewhere_is_named_with_the_lowest() -> None:
     made = frame("RESUME at=4", "RESUME at=4", "RESUME at=3", fragment=True, stages=1)
 
     assert diverging(made).found[0].facts["why"] == "rank 0 goes on at 4, rank 2 at 3"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "found"),
+    [
+        ("0STEP; 0COMMIT", "1STEP; 1ROLLBACK; 1STEP", ["r0.1 r1.1"]),
+        ("0STEP; 0ROLLBACK; 0STEP", "1STEP; 1ROLLBACK; 1STEP", []),
+        ("0STEP; 0ROLLBACK; 0STEP; 0COMMIT", "1STEP; 1ROLLBACK; 1STEP", []),
+        ("0STEP; 0ROLLBACK; 0STEP", "1STEP", []),
+        ("0STEP; 0STEP; 0COMMIT", "1STEP; 1STEP; 1ROLLBACK; 1STEP", ["r0.2 r1.2"]),
+        (
+            "0STEP param=a; 0STEP param=b; 0COMMIT",
+            "1STEP; 1ROLLBACK; 1STEP",
+            ["r0.2 r1.1"],
+        ),
+    ],
+)
+def test_a_step_is_committed_everywhere_or_nowhere(
+    first: str, second: str, found: list[str]
+) -> None:
+    made = frame(first, second, microbatches=1)
+
+    assert places(made, diverging(made)) == found
+
+
+def test_who_commits_and_who_withdraws_is_said() -> None:
+    made = frame("0STEP; 0COMMIT", "1STEP; 1ROLLBACK; 1STEP")
+
+    assert diverging(made).found[0].facts["why"] == (
+        "rank 0 commits the optimizer step, rank 1 withdraws it"
+    )

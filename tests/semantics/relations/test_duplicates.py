@@ -105,3 +105,10 @@ def test_instances_are_what_may_stand_twice() -> None:
     made = frame("0F0; 0B0; 0R0; 0REDUCE; 0UNSHARD; 0RESHARD")
 
     assert duplicated(made).instances == 5
+
+
+def test_what_read_withdrawn_weights_stands_again() -> None:
+    again = "0F0; 0B0; 0STEP; 0F1; 0ROLLBACK; 0STEP; 0F1; 0B1; 0STEP"
+
+    assert twice(again, steps=2) == []
+    assert twice(again.replace("0ROLLBACK; 0STEP", "0COMMIT"), steps=2) == ["r0.5"]

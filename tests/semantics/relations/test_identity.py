@@ -151,3 +151,10 @@ def test_a_message_between_two_stages_of_one_rank_is_misplaced() -> None:
 
 def test_stages_that_do_not_exist_are_not_misplaced() -> None:
     assert misplaced(frame("9F0", stages=1)).instances == 0
+
+
+def test_what_read_withdrawn_weights_is_missing_until_it_stands_again() -> None:
+    ahead = "0F0; 0B0; 0STEP; 0F1; 0ROLLBACK; 0STEP; {}0B1; 0STEP"
+
+    assert lost(ahead.format(""), steps=2) == ["0F1"]
+    assert lost(ahead.format("0F1; "), steps=2) == []
