@@ -28,7 +28,8 @@ def recomputed_otherwise(frame: Frame) -> Findings:
 
 def _carriers(frame: Frame, *names: str) -> IntArray:
     """Return the forwards and recomputations that carry one of these attributes, in order."""
-    rows = [row for row, said in frame.ops.attributes.items() if said.keys() & set(names)]
+    said = frame.ops.attributes
+    rows = [row for row, own in said.items() if any(name in own for name in names)]
     carrying = np.asarray(sorted(rows), np.int64)
     return carrying[frame.ops.is_kind(Kind.F, Kind.R)[carrying]]
 
@@ -43,7 +44,10 @@ def _identity(frame: Frame, rows: IntArray) -> IntArray:
 
 def _compared(frame: Frame) -> tuple[int, dict[int, str]]:
     """Return how many recomputations have a forward to equal, and how those that do not differ."""
-    wanted = _identity(frame, _carriers(frame, *_SAME))
+    carrying = _carriers(frame, *_SAME)
+    if not len(carrying):
+        return 0, {}
+    wanted = _identity(frame, carrying)
     forwards: dict[int, list[int]] = {}
     rows = np.flatnonzero(frame.ops.is_kind(Kind.F))
     rows = rows[among(_identity(frame, rows), wanted)]
