@@ -27,6 +27,7 @@ from pipeproof.semantics.steps import ends_sharded_as_it_starts, left_open, unev
 from pipeproof.verdict.decision import Decision
 from pipeproof.verdict.verdict import (
     FileVerdict,
+    Live,
     Outcome,
     TransportVerdict,
     Undecided,
@@ -38,11 +39,11 @@ from pipeproof.verdict.verdict import (
 if TYPE_CHECKING:
     from pipeproof.semantics.found import Findings
 
-__all__ = ["Asked", "as_run", "judge", "judge_text", "lowered", "rules"]
+__all__ = ["Asked", "as_run", "judge", "judge_text", "lowered", "rules", "transports_of"]
 
 _DEMANDED = 4_000_000  # stages times microbatches that are looked through one by one
-_FOLLOWS = (("PP701", "PP101"), ("PP701", "PP706"), ("PP702", "PP102"), ("PP703", "PP102"))
 _LOOPS: dict[str, Lowering] = {"torch-multi": "torch-multi", "torch-single": "torch-single"}
+_COUNTED = ("activations", "gradients", "kept", "versions")
 _AT_READERS = ("PP301", "PP401", "PP403")  # where an order that cannot be lowered shows
 _ENGINES: dict[str, ModuleType] = {graph.NAME: graph}
 
@@ -51,7 +52,8 @@ _ENGINES: dict[str, ModuleType] = {graph.NAME: graph}
 class Asked:
     """What is asked of a schedule; empty fields leave it to the schedule.
 
-    `select` and `ignore` are rule codes or prefixes of them.
+    `select` and `ignore` are rule codes or prefixes of them. `live` asks for the most that is live
+    at once, which is told anyway where the file bounds or sizes it.
     """
 
     transports: tuple[str, ...] = ()
@@ -59,6 +61,7 @@ class Asked:
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     engine: str = graph.NAME
+    live: bool = False
 
 
 def rules() -> tuple[Rule, ...]:
@@ -75,6 +78,11 @@ def judge(document: Document, asked: Asked | None = None) -> FileVerdict:
     """
     judging = _Judging(document, asked or Asked())
     return judging.verdict()
+
+
+def transports_of(document: Document, asked: Asked | None = None) -> tuple[Transport, ...]:
+    """Return the transports under which a schedule is judged."""
+    return _Judging(document, asked or Asked()).transports
 
 
 def as_run(document: Document, asked: Asked | None = None) -> str:
@@ -223,6 +231,20 @@ class _Judging:
             unknown=unknown,
             warnings=self._warnings(transport, decision),
             violations=told,
+            live=self._live(model),
+        )
+
+    def _live(self, model: Model) -> tuple[Live, ...]:
+        """Return the most that is live at once, where it is asked for, bounded or sized."""
+        described = self.schedule.described
+        if not self.asked.live and "sizes" not in described and "bounds" not in described:
+            return ()
+        sized = "sizes" in described
+        found, exact = graph.most_live(model)
+        return tuple(
+            Live(each.rank, each.kind, each.number, each.weight if sized else None, exact)
+            for each in found
+            if each.kind in _COUNTED or sized
         )
 
     def _decide(self, model: Model) -> Decision:
@@ -240,30 +262,19 @@ class _Judging:
         return steps
 
     def _unknown(self, model: Model, decision: Decision) -> tuple[Undecided, ...]:
-        found = dict(model.unjudged)
+        found = {**decision.unknown, **model.unjudged}
         everything = found.pop("PP", None)
         if everything is not None:
             return tuple(Undecided(rule.code, everything) for rule in self.rules if not rule.warns)
         refused = self._run(1).refused
         if refused is not None:
             found = dict.fromkeys(_AT_READERS, refused) | found
-        found |= {code: why for code, why in self._follow().items() if code not in found}
         uneven_steps = uneven(model.frame) if self.schedule.steps is None else None
         if uneven_steps is not None:
             found.setdefault("PP301", f"any number of steps: {uneven_steps}")
         if not decision.complete and not decision.broken and self._wanted("PP301"):
             found.setdefault("PP301", "not everything happens, and no selected rule says why")
         return tuple(Undecided(c, why) for c, why in sorted(found.items()) if self._wanted(c))
-
-    def _follow(self) -> dict[str, str]:
-        """Return the rules that others imply, where those others are left out."""
-        contributes = bool(np.any(self.schedule.operations.is_kind(Kind.B, Kind.I, Kind.W)))
-        judged = {rule.code for rule in self.rules}
-        return {
-            code: f"it follows from {source}, which is left out"
-            for code, source in _FOLLOWS
-            if contributes and source not in judged
-        }
 
     def _warnings(self, transport: Transport, decision: Decision) -> tuple[Warned, ...]:
         stuck = any(each.rule.code == "PP301" for each in decision.broken)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NoReturn, TypedDict, TypeVar
+from typing import TYPE_CHECKING, NoReturn, NotRequired, TypedDict, TypeVar
 
 import click
 
@@ -24,6 +24,7 @@ __all__ = [
     "own_options",
     "read_options",
     "reading_options",
+    "transport_option",
 ]
 
 
@@ -41,9 +42,8 @@ class Asking(Reading):
     """What the options of `asking_options` and `reading_options` hold."""
 
     transport: tuple[str, ...]
-    select: tuple[str, ...]
-    ignore: tuple[str, ...]
-    engine: str
+    select: NotRequired[tuple[str, ...]]
+    ignore: NotRequired[tuple[str, ...]]
 
 
 _F = TypeVar("_F", bound=Callable[..., int])
@@ -54,6 +54,11 @@ LOWERING = click.Choice(list(LOWERINGS))
 
 limit_option = click.option(
     "--limit", multiple=True, metavar="NAME=N", help="Raise a limit of input."
+)
+
+
+transport_option = click.option(
+    "--transport", multiple=True, metavar="NAME", help="Judge under this transport instead."
 )
 
 
@@ -82,9 +87,7 @@ def asking_options(function: _F) -> _F:
     for option in (
         click.option("--ignore", multiple=True, metavar="PREFIX", help="Leave out these rules."),
         click.option("--select", multiple=True, metavar="PREFIX", help="Judge these rules only."),
-        click.option(
-            "--transport", multiple=True, metavar="NAME", help="Judge under this transport instead."
-        ),
+        transport_option,
     ):
         function = option(function)
     return function
@@ -143,7 +146,7 @@ def own_options(written: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def asked(values: Asking) -> "Asked":
+def asked(values: Asking, engine: str = "graph") -> "Asked":
     """Return what is judged.
 
     Raises:
@@ -157,16 +160,17 @@ def asked(values: Asking) -> "Asked":
     for name in values["transport"]:
         if name not in known:
             _refuse("--transport", name, known)
-    for option, prefixes in (("--select", values["select"]), ("--ignore", values["ignore"])):
+    select, ignore = values.get("select", ()), values.get("ignore", ())
+    for option, prefixes in (("--select", select), ("--ignore", ignore)):
         for prefix in prefixes:
             if not any(code.startswith(prefix) for code in CODES):
                 _refuse(option, prefix, CODES)
     return Asked(
         transports=values["transport"],
         profile=values["profile"],
-        select=values["select"],
-        ignore=values["ignore"],
-        engine=values["engine"],
+        select=select,
+        ignore=ignore,
+        engine=engine,
     )
 
 

@@ -76,7 +76,7 @@ def command(**values: Unpack[_Values]) -> int:
     standard input. In place of paths stands --schedule NAME, a known schedule, or --object
     MODULE:CLASS, a schedule class of your own; both with --ranks and --microbatches.
     """
-    judge = Judge(read_options(values), asked(values))
+    judge = Judge(read_options(values), asked(values, values["engine"]))
     found: list[FileReport] = []
     stopped: Exit | None = None
     try:

@@ -5,14 +5,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pipeproof.engines._live import Peak, overfull, peaks
 from pipeproof.engines._order import Ancestors, HappensBefore
 from pipeproof.engines._sweep import Run, run
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
 from pipeproof.ir.sets import among, either, first_of
+from pipeproof.ir.sizes import size_text
 from pipeproof.semantics.found import Finding, Needs, Spot
 from pipeproof.semantics.frame import Frame
-from pipeproof.semantics.logic import Acyclic, All, Axiom, Empty, Enforced, Never, Rel, Rule
+from pipeproof.semantics.logic import Acyclic, All, AtMost, Axiom, Empty, Enforced, Never, Rel, Rule
 from pipeproof.semantics.model import Model
 from pipeproof.semantics.relations.storage import held_back
 from pipeproof.verdict.decision import Broken, Decision
@@ -20,7 +22,7 @@ from pipeproof.verdict.decision import Broken, Decision
 if TYPE_CHECKING:
     from pipeproof.semantics.waiting import Cycle
 
-__all__ = ["NAME", "Ancestors", "Run", "decide", "run"]
+__all__ = ["NAME", "Ancestors", "Run", "decide", "most_live", "run"]
 
 NAME = "graph"
 _TRACE_EVENTS = 200_000  # all traces of a decision together; the first of each rule has one anyway
@@ -35,6 +37,7 @@ class _Decider:
         self.model = model
         self.run = run(model, model.progress)
         self._cycles: tuple[Cycle, ...] | None = None
+        self.open = ""
 
     @cached_property
     def order(self) -> HappensBefore:
@@ -70,9 +73,28 @@ class _Decider:
             case Enforced(rel, _):
                 needs = self.model.needs(rel)
                 return len(needs.after), self._unordered(needs)
+            case AtMost(measure):
+                return self._at_most(measure)
             case All(axioms):
                 parts = [self.decide(each) for each in axioms]
                 return sum(n for n, _ in parts), [f for _, found in parts for f in found]
+
+    def _at_most(self, measure: Rel) -> tuple[int, list[Finding]]:
+        if not self.model.is_bounded(measure):
+            return 0, []
+        holds = self.model.holds(measure)
+        rows, weights = overfull(self.order, holds)
+        if len(rows) and not self.order.exact:
+            self.open = "with these guards the most that is live is only known from above"
+            return len(holds.start), []
+        frame, bound = self.model.frame, size_text(holds.bound or 0)
+        found = []
+        for row, weight in zip(rows.tolist(), weights.tolist(), strict=True):
+            rank = int(frame.ops.rank[row])
+            why = f"makes {size_text(weight)} live on rank {rank}, more than {bound}"
+            spot = Spot(int(frame.start(np.asarray(row))), row)
+            found.append(Finding((spot,), {"op": frame.text(row), "why": why}))
+        return len(holds.start), found
 
     def _acyclic(self, through: str) -> tuple[int, list[Finding]]:
         message = self.model.frame.run.is_message
@@ -174,8 +196,12 @@ def decide(model: Model, rules: tuple[Rule, ...]) -> Decision:
     decider = _Decider(model)
     instances: dict[str, int] = {}
     found: list[tuple[Rule, Finding]] = []
+    unknown: dict[str, str] = {}
     for rule in rules:
+        decider.open = ""
         number, findings = decider.decide(rule.axiom)
+        if decider.open:
+            unknown[rule.code] = decider.open
         instances[rule.code] = number
         found.extend((rule, finding) for finding in findings)
     showing = _Showing(decider)
@@ -183,7 +209,7 @@ def decide(model: Model, rules: tuple[Rule, ...]) -> Decision:
     order = sorted(range(len(found)), key=lambda k: (costs[k], *_key(model, *found[k])))
     broken = tuple(showing.show(*found[k], costs[k]) for k in order)
     complete = bool(np.all(decider.run.happened[: model.events]))
-    return Decision(NAME, instances, broken, complete=complete)
+    return Decision(NAME, instances, broken, complete=complete, unknown=unknown)
 
 
 def _costs(showing: _Showing, found: list[tuple[Rule, Finding]]) -> list[int]:
@@ -201,6 +227,16 @@ def _costs(showing: _Showing, found: list[tuple[Rule, Finding]]) -> list[int]:
         bound[k] = showing.cost(found[k][1])
         best = min(best, bound[k])
     return bound
+
+
+def most_live(model: Model) -> tuple[tuple[Peak, ...], bool]:
+    """Return the most that is live on each rank at once, by kind and in all, over all executions.
+
+    Returns:
+        The peaks, and whether they are exact; if not, upper bounds.
+    """
+    order = HappensBefore(model)
+    return peaks(order, model.holds(Rel("memory"))), order.exact
 
 
 def _bound(frame: Frame, finding: Finding) -> int:

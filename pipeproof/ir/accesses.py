@@ -11,7 +11,17 @@ from pipeproof.ir.schedule import Schedule, neighbours
 from pipeproof.ir.sets import among, numbered
 from pipeproof.ir.values import ValueKind, read_value
 
-__all__ = ["Access", "Supply", "codes", "known", "pick", "reads", "supply", "writes"]
+__all__ = [
+    "Access",
+    "Supply",
+    "codes",
+    "gradients_of_weights",
+    "known",
+    "pick",
+    "reads",
+    "supply",
+    "writes",
+]
 
 
 class Access(NamedTuple):
@@ -127,6 +137,31 @@ def _named(ops: Operations, kind: Kind) -> tuple[IntArray, IntArray]:
         rows.append(int(row))
         values.append((int(what) << 56) | (stage << 32) | microbatch)
     return np.asarray(rows, np.int64), np.asarray(values, np.int64)
+
+
+_TORCH = ("torch-runtime", "torch-multi", "torch-single")
+
+
+def gradients_of_weights(run: AsRun) -> Access:
+    """Return what weight gradients read of the gradient of the stage after them.
+
+    A W that names its storage (`gin`) does, and the W of a first stage under torch's profiles,
+    whose I leaves the whole backward to it.
+
+    Source: torch 2.13.0, stage.py, `backward_one_chunk` and `backward_weight_one_chunk`.
+    """
+    ops, (before, after) = run.operations, neighbours(run.schedule)
+    rows = known(run, Kind.W)
+    named = [row for row, said in ops.attributes.items() if "gin" in said]
+    wanted = among(rows, named)
+    if run.schedule.profile in _TORCH:
+        half = known(run, Kind.I)
+        own = ops.stage * run.microbatches + ops.microbatch
+        first = np.asarray((*before, 0))[ops.stage[rows]] < 0
+        wanted |= first & among(own[rows], own[half])
+    rows = rows[wanted & (np.asarray((*after, 0))[ops.stage[rows]] >= 0)]
+    stage = np.asarray((*after, 0))[ops.stage[rows]]
+    return Access(rows, codes(ValueKind.B, stage, ops.microbatch[rows]))
 
 
 class Supply(NamedTuple):

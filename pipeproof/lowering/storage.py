@@ -4,13 +4,22 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from pipeproof.ir.accesses import Access, codes, known, pick, reads, supply, writes
+from pipeproof.ir.accesses import (
+    Access,
+    codes,
+    gradients_of_weights,
+    known,
+    pick,
+    reads,
+    supply,
+    writes,
+)
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.operations import Bracket, IntArray, Operations
 from pipeproof.ir.schedule import Plain, neighbours
 from pipeproof.ir.sets import among, numbered
-from pipeproof.ir.storage import WEIGHT_GRADIENT, Stored, Touch
+from pipeproof.ir.storage import KEPT, WEIGHT_GRADIENT, Stored, Touch
 from pipeproof.ir.values import ValueKind
 from pipeproof.lowering._beside import beside, put_before
 from pipeproof.lowering._kept import kept_contents, kept_reads
@@ -19,7 +28,6 @@ from pipeproof.lowering._pools import Pools
 __all__ = ["write_in"]
 
 _NAMES = ("buf", "in", "out", "gin", "gout", "keep", "aux", "label", "storage")
-_TORCH = ("torch-runtime", "torch-multi", "torch-single")
 
 
 def write_in(run: AsRun) -> Stored | None:
@@ -48,7 +56,7 @@ class _Writer:
         self.names: dict[tuple[int, str], int] = {}
         self.named = {key: np.full(len(self.ops), -1, np.int64) for key in _NAMES}
         for row, said in self.ops.attributes.items():
-            for key in said.keys() & self.named.keys():
+            for key in (each for each in _NAMES if each in said):
                 own = (int(self.ops.rank[row]), said[key])
                 self.named[key][row] = self.names.setdefault(own, len(self.names))
         labels = [name for _, name in self.names]
@@ -69,10 +77,13 @@ class _Writer:
         given = nowhere & (free | self.run.schedule.fragment)
         told = absent & ~given & ~self.ops.is_kind(Kind.USE)[reading.rows]
         frees = np.flatnonzero(self.ops.is_kind(Kind.FREE))
-        no = np.zeros(len(kept.rows), np.bool_)
+        no, there = np.zeros((2, len(kept.rows)), np.bool_)
+        taken = np.flatnonzero((kept.values >> 56) != KEPT)  # an input or output, kept as it is
+        source = supply(self.ops, Access(kept.rows[taken], kept.values[taken]), puts)
+        there[taken] = (source.writer < 0) & (source.later < 0)
         parts = [
             (of, reading.rows, np.int64(Touch.READ), reading.values, given, told),
-            (kept.storage, kept.rows, np.int64(Touch.READ), kept.values, no, no),
+            (kept.storage, kept.rows, np.int64(Touch.READ), kept.values, there, no),
             self._written(into, puts.rows, puts.values),
             self._written(keeps.storage[keeps.put], keeps.rows[keeps.put], keeps.own),
             self._written(self.named["storage"][frees], frees, np.full(len(frees), -1)),
@@ -173,7 +184,7 @@ class _Writer:
         ops = self.ops
         extra = np.flatnonzero(ops.is_kind(Kind.F) & (self.named["aux"] >= 0))
         losses = self._implicit_losses()
-        weights, gradients = self._gradients_of_weights()
+        weights, gradients = gradients_of_weights(self.run)
         rows = np.concatenate((extra, losses, weights))
         values = np.concatenate(
             (
@@ -192,18 +203,6 @@ class _Writer:
         rows = known(self.run, Kind.B, Kind.I)
         rows = rows[after[ops.stage[rows]] < 0]
         return rows[~among(ops.microbatch[rows], ops.microbatch[ops.is_kind(Kind.L)])]
-
-    def _gradients_of_weights(self) -> tuple[IntArray, IntArray]:
-        ops = self.ops
-        before, after = (np.asarray((*side, 0)) for side in neighbours(self.run.schedule))
-        rows = known(self.run, Kind.W)
-        wanted = self.named["gin"][rows] >= 0
-        if self.run.schedule.profile in _TORCH:
-            half = known(self.run, Kind.I)
-            own = ops.stage * self.run.microbatches + ops.microbatch
-            wanted |= (before[ops.stage[rows]] < 0) & among(own[rows], own[half])
-        rows = rows[wanted & (after[ops.stage[rows]] >= 0)]
-        return rows, codes(ValueKind.B, after[ops.stage[rows]], ops.microbatch[rows])
 
     def _found(self, puts: Access, into: IntArray, reading: Access, writer: IntArray) -> IntArray:
         """Return where the value of each read was put by its writer, -1 for its own storage."""

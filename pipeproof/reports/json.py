@@ -4,10 +4,18 @@ import json
 from collections.abc import Mapping, Sequence
 
 from pipeproof.errors import Problem
+from pipeproof.ir.sizes import UNIT
 from pipeproof.verdict.result import FileReport, Result
-from pipeproof.verdict.verdict import FileVerdict, Place, TraceStep, TransportVerdict, Violation
+from pipeproof.verdict.verdict import (
+    FileVerdict,
+    Live,
+    Place,
+    TraceStep,
+    TransportVerdict,
+    Violation,
+)
 
-__all__ = ["NAME", "SCHEMA", "render"]
+__all__ = ["NAME", "SCHEMA", "live_object", "render"]
 
 NAME = "json"
 SCHEMA = "pipeproof.result/1"
@@ -93,6 +101,18 @@ def _transport(report: FileReport, verdict: TransportVerdict) -> _Json:
         "warnings": [{"rule": each.rule, "message": each.message} for each in verdict.warnings],
         "violations": [_violation(report, each) for each in verdict.violations],
         "instances": _counts(verdict.instances),
+        **({"live": [live_object(each) for each in verdict.live]} if verdict.live else {}),
+    }
+
+
+def live_object(live: Live) -> dict[str, _Json]:
+    """Return the most of one kind on a rank; `bytes` are rounded up, null without sizes."""
+    return {
+        "rank": live.rank,
+        "kind": live.kind,
+        "most": live.number,
+        "bytes": None if live.size is None else -(-live.size // UNIT),
+        "exact": live.exact,
     }
 
 

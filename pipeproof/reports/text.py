@@ -6,6 +6,7 @@ from io import StringIO
 from textwrap import wrap
 
 from pipeproof.reports._clean import clean, excerpt
+from pipeproof.reports._live import live_lines
 from pipeproof.reports._trace import told
 from pipeproof.verdict.result import ERROR, FileReport, Quote, Result
 from pipeproof.verdict.verdict import FileVerdict, Outcome, Place, TransportVerdict, Violation
@@ -79,6 +80,7 @@ def _judged(report: FileReport, verdict: FileVerdict) -> Iterator[_Line]:
         yield f"{report.path}: {verdict.verdict}", style
     yield from _transports(verdict, shown)
     yield from _open(verdict)
+    yield from _live(verdict)
     yield from _covered(verdict)
 
 
@@ -199,6 +201,14 @@ def _open(verdict: FileVerdict) -> Iterator[_Line]:
     for (_, said), *others in warned.values():
         more = f" (so under {', '.join(name for name, _ in others)})" if others else ""
         yield from _wrapped(f"warning {said}{more}", "unsure")
+
+
+def _live(verdict: FileVerdict) -> Iterator[_Line]:
+    lines = list(live_lines(verdict))
+    if lines:
+        yield "  most live at once, in any interleaving:", "quiet"
+    for line in lines:
+        yield from _wrapped(f"  {line}", "quiet")
 
 
 def _covered(verdict: FileVerdict) -> Iterator[_Line]:

@@ -4,10 +4,21 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from pipeproof.ir.operations import IntArray, read_only
 
-__all__ = ["NO_EVENT", "Credit", "Edges", "Finding", "Findings", "Needs", "Spot", "no_edges"]
+__all__ = [
+    "NO_EVENT",
+    "Credit",
+    "Edges",
+    "Finding",
+    "Findings",
+    "Holds",
+    "Needs",
+    "Spot",
+    "no_edges",
+]
 
 NO_EVENT = -1
 NOTHING = read_only(())
@@ -65,6 +76,27 @@ class Findings(NamedTuple):
 
     instances: int
     found: Sequence[Finding] = ()
+
+
+class Holds(NamedTuple):
+    """What is live from an event of a rank's program until other events have all happened.
+
+    Hold k is of `kinds[kind[k]]`, starts with the operation `rows[k]` (-1: with its rank) and
+    weighs `weight[k]`, in units of which `unit` make a byte; all of shape `(holds,)`. Event
+    `ends[j]` is one of those after which hold `of[j]` is over; a hold without any is live to the
+    end. `bound` is what a rank may hold at once, None for no bound.
+    """
+
+    kinds: tuple[str, ...]
+    rank: IntArray
+    start: IntArray
+    rows: IntArray
+    kind: IntArray
+    weight: npt.NDArray[np.object_]
+    ends: IntArray
+    of: IntArray
+    bound: int | None = None
+    unit: int = 1
 
 
 class Needs(NamedTuple):

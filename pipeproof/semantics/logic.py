@@ -12,6 +12,7 @@ __all__ = [
     "PROGRESS",
     "Acyclic",
     "All",
+    "AtMost",
     "Axiom",
     "Empty",
     "Enforced",
@@ -76,13 +77,20 @@ class Enforced:
 
 
 @dataclass(frozen=True, slots=True)
+class AtMost:
+    """What `measure` counts never exceeds its bound, in any execution."""
+
+    measure: Rel
+
+
+@dataclass(frozen=True, slots=True)
 class All:
     """Each of `axioms` holds."""
 
     axioms: tuple["Axiom", ...]
 
 
-Axiom = Acyclic | Empty | Never | Enforced | All
+Axiom = Acyclic | Empty | Never | Enforced | AtMost | All
 
 
 class Rule(NamedTuple):

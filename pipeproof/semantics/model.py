@@ -12,10 +12,11 @@ from pipeproof.ir.operations import IntArray, read_only
 from pipeproof.ir.sets import among
 from pipeproof.ir.transport import Transport
 from pipeproof.semantics import assumptions
-from pipeproof.semantics.found import Credit, Findings, Needs
+from pipeproof.semantics.found import Credit, Findings, Holds, Needs
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.logic import HAPPENS_BEFORE, PROGRESS, Order, Rel
-from pipeproof.semantics.relations import EDGES, FINDINGS, NEEDS, OF_PROGRAMS
+from pipeproof.semantics.relations import EDGES, FINDINGS, HOLDS, NEEDS, OF_PROGRAMS
+from pipeproof.semantics.relations.bounds import bound
 from pipeproof.semantics.relations.moving import moving_sets
 from pipeproof.semantics.unjudged import unjudged
 
@@ -88,6 +89,15 @@ class Model:
     def needs(self, rel: Rel) -> Needs:
         """Return the pairs of the relation that must be ordered."""
         return NEEDS[rel.name](self.frame)
+
+    def holds(self, rel: Rel) -> Holds:
+        """Return what the measure counts."""
+        return HOLDS[rel.name](self.frame)
+
+    def is_bounded(self, rel: Rel) -> bool:
+        """Whether the file bounds what the measure counts."""
+        described = self.frame.run.schedule.described
+        return bound(self.frame, rel.name) is not None and "sizes" in described
 
     def is_findings(self, rel: Rel) -> bool:
         """Whether the relation is known as one that must hold of nothing."""

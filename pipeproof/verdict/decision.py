@@ -1,6 +1,7 @@
 """What an engine hands over: everything that breaks a rule, and an execution for each."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from pipeproof.ir.operations import IntArray
@@ -29,10 +30,12 @@ class Broken(NamedTuple):
 class Decision(NamedTuple):
     """What an engine found: instances of each rule by code, and all that is broken, first first.
 
-    `complete` says that every event happens in every execution.
+    `complete` says that every event happens in every execution. `unknown` holds the codes that the
+    engine could not decide, and why.
     """
 
     engine: str
     instances: Mapping[str, int]
     broken: tuple[Broken, ...]
     complete: bool
+    unknown: Mapping[str, str] = MappingProxyType({})

@@ -7,8 +7,8 @@ from pipeproof.errors import ReplayMismatchError
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
 from pipeproof.ir.sets import among, distinct
-from pipeproof.semantics.found import Spot
-from pipeproof.semantics.logic import Acyclic, All, Axiom, Empty, Enforced, Never, Rel
+from pipeproof.semantics.found import Finding, Spot
+from pipeproof.semantics.logic import Acyclic, All, AtMost, Axiom, Empty, Enforced, Never, Rel
 from pipeproof.semantics.model import Graph, Model
 from pipeproof.semantics.relations.storage import held_back
 from pipeproof.semantics.weak import movable
@@ -123,25 +123,47 @@ def _breaks(model: Model, axiom: Axiom, broken: Broken, moment: IntArray) -> boo
     finding = broken.finding
     match axiom:
         case Acyclic():
-            unentered = finding in model.findings(Rel("unentered")).found
-            if not len(broken.trace) or unentered:
-                return True
-            _stuck(model, model.progress, moment)
-            return all(_waits(model, spot, moment) for spot in finding.spots)
-        case Never():
-            starts = [spot.event for spot in finding.spots]
-            happened = all(moment[event] != _NEVER for event in [*starts, finding.event])
-            return not happened or moment[finding.event] != _NEVER
+            return _deadlocked(model, broken, moment)
+        case Never():  # its event is one of those that an execution must reach to be shown
+            return True
         case Empty(rel):
             return finding in model.findings(rel).found
         case Enforced(rel, _):
-            needs = model.needs(rel)
-            before = needs.before[among(needs.rows, [spot.row for spot in finding.spots])]
-            late = (before < 0) | (moment[np.maximum(before, 0)] == _NEVER)
-            late |= before > max(spot.event for spot in finding.spots)
-            return bool(np.any(late))
+            return _unordered(model, rel, finding, moment)
+        case AtMost(measure):
+            return _exceeds(model, measure, finding, moment)
         case All(axioms):
             return any(_breaks(model, each, broken, moment) for each in axioms)
+
+
+def _deadlocked(model: Model, broken: Broken, moment: IntArray) -> bool:
+    """Whether an execution ends stuck with every place waiting."""
+    unentered = broken.finding in model.findings(Rel("unentered")).found
+    if not len(broken.trace) or unentered:
+        return True
+    _stuck(model, model.progress, moment)
+    return all(_waits(model, spot, moment) for spot in broken.finding.spots)
+
+
+def _unordered(model: Model, rel: Rel, finding: Finding, moment: IntArray) -> bool:
+    """Whether what must come first has not happened where the execution reaches a place."""
+    needs = model.needs(rel)
+    before = needs.before[among(needs.rows, [spot.row for spot in finding.spots])]
+    late = (before < 0) | (moment[np.maximum(before, 0)] == _NEVER)
+    late |= before > max(spot.event for spot in finding.spots)
+    return bool(np.any(late))
+
+
+def _exceeds(model: Model, measure: Rel, finding: Finding, moment: IntArray) -> bool:
+    """Whether more is live than allowed where the execution reaches the place of a finding."""
+    holds = model.holds(measure)
+    (spot,) = finding.spots
+    rank = int(model.frame.chain[spot.event])
+    live = (holds.rank == rank) & (holds.start <= spot.event)
+    ended = np.full(len(holds.start), -1, np.int64)
+    np.maximum.at(ended, holds.of, moment[holds.ends])
+    live &= (ended < 0) | (ended == _NEVER)
+    return holds.bound is not None and int(sum(holds.weight[live])) > holds.bound
 
 
 def _waits(model: Model, spot: Spot, moment: IntArray) -> bool:

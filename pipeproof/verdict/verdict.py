@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 __all__ = [
     "FileVerdict",
+    "Live",
     "Outcome",
     "Place",
     "TraceStep",
@@ -88,6 +89,20 @@ class Undecided(NamedTuple):
     why: str
 
 
+class Live(NamedTuple):
+    """The most of one kind that is live on a rank at once, in any interleaving.
+
+    `size` is in parts of a byte (`ir.sizes.UNIT`), None where the file gives no sizes. Where the
+    number is not `exact` it is an upper bound.
+    """
+
+    rank: int
+    kind: str
+    number: int
+    size: int | None
+    exact: bool
+
+
 class Warned(NamedTuple):
     """A rule that warns and never refutes."""
 
@@ -101,6 +116,7 @@ class TransportVerdict:
 
     `instances` counts, for each selected rule by its code, what it applied to. `steps` is the
     number of optimizer steps covered. `assumes` are ids of the register in `docs/trust.md`.
+    `live` is the most that is live at once, where the file bounds or sizes it.
     """
 
     name: str
@@ -113,6 +129,7 @@ class TransportVerdict:
     unknown: tuple[Undecided, ...] = ()
     warnings: tuple[Warned, ...] = ()
     violations: tuple[Violation, ...] = ()
+    live: tuple[Live, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

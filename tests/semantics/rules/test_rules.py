@@ -9,8 +9,8 @@ import pytest
 from pipeproof.api import judge_text
 from pipeproof.errors import InternalError
 from pipeproof.semantics import rules as room
-from pipeproof.semantics.logic import Acyclic, All, Axiom, Empty, Enforced, Never, Rule
-from pipeproof.semantics.relations import FINDINGS, NEEDS
+from pipeproof.semantics.logic import Acyclic, All, AtMost, Axiom, Empty, Enforced, Never, Rule
+from pipeproof.semantics.relations import FINDINGS, HOLDS, NEEDS
 from pipeproof.semantics.rules import all_rules
 from pipeproof.verdict.verdict import FileVerdict
 
@@ -47,7 +47,7 @@ def relations(axiom: Axiom) -> list[str]:
             return []
         case All(axioms):
             return [name for each in axioms for name in relations(each)]
-        case Empty(rel) | Never(rel) | Enforced(rel, _):
+        case Empty(rel) | Never(rel) | Enforced(rel, _) | AtMost(rel):
             return [rel.name]
 
 
@@ -80,8 +80,12 @@ def test_a_rule_says_what_is_bad_why_and_whence(rule: Rule) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=named)
-def test_an_axiom_is_one_of_four_over_a_known_relation(rule: Rule) -> None:
-    match rule.axiom:
+def test_an_axiom_is_about_a_known_relation(rule: Rule) -> None:
+    _knows(rule.axiom)
+
+
+def _knows(axiom: Axiom) -> None:
+    match axiom:
         case Acyclic(order, through):
             assert (order.purpose, through) in {
                 *(("progress", "messages"), ("progress", "collectives")),
@@ -93,6 +97,11 @@ def test_an_axiom_is_one_of_four_over_a_known_relation(rule: Rule) -> None:
         case Enforced(rel, by):
             assert rel.name in NEEDS
             assert by.purpose == "happens-before"
+        case AtMost(measure):
+            assert measure.name in HOLDS
+        case All(axioms):
+            for each in axioms:
+                _knows(each)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=named)
@@ -118,7 +127,9 @@ def test_only_a_dependence_on_buffering_warns() -> None:
 def test_every_relation_of_findings_is_used_by_one_rule() -> None:
     used = [name for rule in RULES for name in relations(rule.axiom)]
 
-    assert sorted([*used, "unentered"]) == sorted([*FINDINGS, *NEEDS])  # PP205 asks for unentered
+    assert sorted([*used, "unentered"]) == sorted(
+        [*FINDINGS, *NEEDS, *HOLDS]
+    )  # PP205 asks for unentered
 
 
 def test_a_module_without_a_rule_is_ours_to_mend() -> None:

@@ -1,0 +1,1 @@
+"""What holds of families of schedules, and how much buffering is enough."""

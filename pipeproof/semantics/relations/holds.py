@@ -1,0 +1,164 @@
+"""What is live on a rank, from what puts it there until nobody needs it any more."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pipeproof.ir.accesses import Access, gradients_of_weights, supply, writes
+from pipeproof.ir.operations import IntArray
+from pipeproof.ir.schedule import Plain
+from pipeproof.ir.sets import among, numbered
+from pipeproof.ir.sizes import UNIT, read_size
+from pipeproof.ir.values import MAX_STAGE, ValueKind
+from pipeproof.semantics.found import Holds
+from pipeproof.semantics.frame import Frame
+from pipeproof.semantics.relations.bounds import bound, lifetimes
+
+__all__ = ["KINDS", "memory"]
+
+KINDS = ("activations", "gradients", "kept", "versions", "accumulators", "optimizer state")
+_SIZES = ("F", "B", "keep", "weights", "grads", "state")
+
+
+class _Part(NamedTuple):
+    """Holds of one kind: rows, stages, starts, and the ends of each by its index."""
+
+    kind: int
+    rank: IntArray
+    start: IntArray
+    rows: IntArray
+    stage: IntArray
+    ends: IntArray
+    of: IntArray
+
+
+def memory(frame: Frame) -> Holds:
+    """Return all that is live on each rank, weighed by `sizes` where they stand.
+
+    Activations and gradients live from the start of what puts them on the rank (a receive: from
+    its post) until every reader there is done; what a forward keeps until its backward, or its
+    weight gradient, is done; accumulators and optimizer state all the time.
+    """
+    parts = [*_values(frame), _kept(frame), *_constants(frame)]
+    sizes = frame.run.schedule.described.get("sizes")
+    weight = np.concatenate([_weights(frame, part, sizes) for part in parts])
+    offsets = np.cumsum([0, *(len(part.rows) for part in parts)])
+    said = bound(frame, "memory")
+    return Holds(
+        kinds=KINDS,
+        rank=np.concatenate([part.rank for part in parts]),
+        start=np.concatenate([part.start for part in parts]),
+        rows=np.concatenate([part.rows for part in parts]),
+        kind=np.concatenate([np.full(len(part.rows), part.kind) for part in parts]),
+        weight=weight,
+        ends=np.concatenate([part.ends for part in parts]),
+        of=np.concatenate([part.of + off for part, off in zip(parts, offsets, strict=False)]),
+        bound=None if said is None or sizes is None else read_size(said),
+        unit=UNIT,
+    )
+
+
+def _weights(frame: Frame, part: _Part, sizes: Plain | None) -> npt.NDArray[np.object_]:
+    """Return what each hold weighs, in parts of a byte; 0 where no size stands."""
+    said = sizes.get(_SIZES[part.kind]) if isinstance(sizes, Mapping) else None
+    stages = max(frame.run.schedule.stages, 1)
+    if isinstance(said, str):
+        each = [read_size(said)] * stages
+    elif isinstance(said, tuple):
+        each = [read_size(str(one)) for one in said]
+    else:
+        each = [0] * stages
+    return np.asarray([*each, 0], object)[np.minimum(part.stage, stages)]
+
+
+def _values(frame: Frame) -> list[_Part]:
+    """Return the activations and the gradients that are put on a rank, with all their readers."""
+    ops = frame.ops
+    puts = writes(frame.run)
+    chosen = among(puts.values >> 56, (ValueKind.F, ValueKind.B))
+    puts = Access(puts.rows[chosen], puts.values[chosen])
+    reading, given = frame.supplied
+    late = gradients_of_weights(frame.run)
+    more = supply(ops, late, puts)
+    readers = np.concatenate((reading.rows, late.rows))
+    values = np.concatenate((reading.values, late.values))
+    writer = np.concatenate((given.writer, more.writer))
+    of = _holds_of(puts, writer, values)
+    readers, of = readers[of >= 0], of[of >= 0]
+    ends = np.concatenate((_over(frame, puts.rows), _over(frame, readers)))
+    of = np.concatenate((np.arange(len(puts.rows)), of))
+    what = puts.values >> 56
+    return [
+        _chosen(frame, puts, what == kind, (number, ends, of))
+        for number, kind in enumerate((ValueKind.F, ValueKind.B))
+    ]
+
+
+def _chosen(
+    frame: Frame,
+    puts: Access,
+    chosen: npt.NDArray[np.bool_],
+    rest: tuple[int, IntArray, IntArray],
+) -> _Part:
+    kind, ends, of = rest
+    rows = puts.rows[chosen]
+    index = np.cumsum(chosen) - 1
+    own = chosen[of]
+    stage = (puts.values[chosen] >> 32) & MAX_STAGE
+    return _Part(
+        kind, frame.ops.rank[rows], frame.start(rows), rows, stage, ends[own], index[of[own]]
+    )
+
+
+def _holds_of(puts: Access, writer: IntArray, values: IntArray) -> IntArray:
+    """Return for each read the index of the put that supplies it, -1 for none."""
+    _, number = numbered(np.concatenate((puts.values, values)))
+    size = int(number.max(initial=0)) + 1
+    key = puts.rows * size + number[: len(puts.rows)]
+    order = np.argsort(key)
+    own = writer * size + number[len(puts.rows) :]
+    at = np.minimum(np.searchsorted(key[order], own), max(len(key) - 1, 0))
+    if not len(key):
+        return np.full(len(own), -1, np.int64)
+    return np.where((key[order][at] == own) & (writer >= 0), order[at], -1)
+
+
+def _over(frame: Frame, rows: IntArray) -> IntArray:
+    """Return when each row is done with what it touches: a message once it has moved."""
+    ends = frame.done(rows)
+    message = np.flatnonzero(frame.run.is_message[rows])
+    ends[message] = frame.completed(rows[message])
+    return ends
+
+
+def _kept(frame: Frame) -> _Part:
+    """Return what forwards keep; nothing where there is no backward at all."""
+    forwards, last = lifetimes(frame)
+    if frame.run.schedule.forward_only:
+        forwards, last = forwards[:0], last[:0]
+    ends = frame.done(last[last >= 0])
+    return _Part(
+        KINDS.index("kept"),
+        frame.ops.rank[forwards],
+        frame.start(forwards),
+        forwards,
+        frame.ops.stage[forwards],
+        ends,
+        np.flatnonzero(last >= 0),
+    )
+
+
+def _constants(frame: Frame) -> list[_Part]:
+    """Return what every stage holds all the time."""
+    stage = np.arange(frame.run.schedule.stages)
+    rank = np.asarray(frame.run.placement, np.int64)
+    begins = 2 * frame.run.rank_start[rank]
+    start = np.where(begins < 2 * frame.run.rank_start[rank + 1], begins, frame.ends + rank)
+    none = np.zeros(0, np.int64)
+    rows = np.full(len(stage), -1, np.int64)
+    return [
+        _Part(KINDS.index(name), rank, start, rows, stage, none, none)
+        for name in ("versions", "accumulators", "optimizer state")
+    ]
