@@ -18,6 +18,7 @@ __all__ = [
     "asked_of",
     "evaluations",
     "first_read",
+    "next_end",
     "policy_of",
     "taken_by",
     "whole",
@@ -98,7 +99,7 @@ def taken_by(versions: Versions, policy: Policy, rows: IntArray, weights: IntArr
     Updates every microbatch: the next one after the B or W of the microbatch.
     """
     if policy.every == "microbatch":
-        return _next_end(versions, weights, _last_contribution(versions, rows, weights))
+        return next_end(versions, weights, _last_contribution(versions, rows, weights))
     ends = versions.ends
     turn = _turn(versions, rows)
     low = np.searchsorted(ends.weights, weights)
@@ -110,7 +111,7 @@ def taken_by(versions: Versions, policy: Policy, rows: IntArray, weights: IntArr
     if late.any():
         begun = _begun(versions, rows, weights)
         late &= begun > taken
-        taken[late] = _next_end(versions, weights[late], begun[late])
+        taken[late] = next_end(versions, weights[late], begun[late])
     return taken
 
 
@@ -147,7 +148,7 @@ def _last_contribution(versions: Versions, rows: IntArray, weights: IntArray) ->
     return np.where(ops.is_kind(Kind.B, Kind.W)[rows], rows, found)
 
 
-def _next_end(versions: Versions, weights: IntArray, rows: IntArray) -> IntArray:
+def next_end(versions: Versions, weights: IntArray, rows: IntArray) -> IntArray:
     """Return the first STEP or SKIP about each weight after a row, NONE without one or row."""
     ends, size = versions.ends, len(versions.run.operations) + 1
     keys = ends.weights * size + ends.rows

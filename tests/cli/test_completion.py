@@ -21,6 +21,8 @@ def test_subcommands_and_options_are_completed(process: Process) -> None:
     ended = process(COMP_WORDS="pipeproof c", **asked)
 
     assert ended.code == 0
-    assert ended.out.split() == ["plain,check", "plain,completion", "plain,convert"]
+    assert ended.out.split() == [
+        f"plain,{name}" for name in ("check", "completion", "contract", "convert")
+    ]
     asked["COMP_CWORD"] = "2"
     assert process(COMP_WORDS="pipeproof check --tr", **asked).out == "plain,--transport\n"
