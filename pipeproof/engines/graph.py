@@ -100,7 +100,8 @@ class _Decider:
         message = self.model.frame.run.is_message
         found = [c.finding for c in self.cycles if c.collective == (through == "collectives")]
         if through == "messages":
-            return int(np.sum(message)) + self._awaits(), found
+            guarded = len(self.model.edges("guarded").pairs)
+            return int(np.sum(message)) + self._awaits() + guarded, found
         absent = self.model.findings(Rel("unentered"))
         return absent.instances, [*absent.found, *found]
 

@@ -8,6 +8,7 @@ from pipeproof.verdict.verdict import FileVerdict, Live
 __all__ = ["live_lines"]
 
 _RANKS = 8
+_ONE = {"activations": "activation", "gradients": "gradient", "versions": "version"}
 _COUNTED = ("activations", "gradients", "kept", "versions")
 
 
@@ -21,7 +22,9 @@ def live_lines(verdict: FileVerdict) -> Iterator[str]:
         exact = each.exact and known.exact
         kinds[each.kind] = Live(each.rank, each.kind, max(each.number, known.number), size, exact)
     for rank in sorted(most)[:_RANKS]:
-        yield f"rank {rank}: {', '.join(_amounts(most[rank])) or 'nothing'}"
+        exact = all(live.exact for live in most[rank].values())
+        amounts = ", ".join(_amounts(most[rank])) or "nothing"
+        yield f"rank {rank}: {'' if exact else 'at most '}{amounts}"
     if len(most) > _RANKS:
         yield f"… and {len(most) - _RANKS} more ranks; --format json lists all"
 
@@ -31,11 +34,11 @@ def _amounts(kinds: dict[str, Live]) -> Iterator[str]:
         live = kinds.get(kind)
         if live is None:
             continue
-        at_most = "" if live.exact else "at most "
         size = "" if live.size is None else size_text(live.size)
         if kind == "everything":
-            yield f"{at_most}{size} in all"
+            yield f"{size} in all"
         elif live.number and kind in _COUNTED:
-            yield f"{at_most}{live.number} {kind}{f' ({size})' if live.size else ''}"
+            word = _ONE.get(kind, kind) if live.number == 1 else kind
+            yield f"{live.number} {word}{f' ({size})' if live.size else ''}"
         elif live.size:
             yield f"{kind} {size}"

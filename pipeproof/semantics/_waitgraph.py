@@ -41,7 +41,8 @@ class WaitGraph:
     """Nodes, and for each what it waits for: in full (`all`), or only the nearest in a queue.
 
     `inner` are the links between what moves together, `through_collectives` those from an entry
-    to the ranks that are yet to enter, and to the entry from where its rank waits.
+    to the ranks that are yet to enter, and to the entry from where its rank waits. `slots` says of
+    a rank that waits for a slot what is yet to leave it.
     """
 
     frame: Frame
@@ -50,6 +51,7 @@ class WaitGraph:
     farther: list[list[Prefix]] = field(default_factory=list)
     through_collectives: set[tuple[int, int]] = field(default_factory=set)
     inner: set[tuple[int, int]] = field(default_factory=set)
+    slots: dict[int, str] = field(default_factory=dict)
 
     def add(self, node: Node) -> int:
         self.nodes.append(node)
@@ -159,6 +161,8 @@ class _Builder:
                 int(ends[(event - frame.first_transfer) % 2][number]) if what == "transfer" else -1
             )
             self._link(node, [self.end_node.get(row, node)])
+            instruction = int(frame.ops.instruction[row]) if what == "transfer" else number
+            self.graph.slots.setdefault(node, frame.instruction_text(instruction))
 
     def _link_signal(self, rank: int, at: int) -> None:
         row = int(self.frame.ops.first_row[at])

@@ -12,7 +12,7 @@ from pipeproof.ir.operations import IntArray, read_only
 from pipeproof.ir.sets import among
 from pipeproof.ir.transport import Transport
 from pipeproof.semantics import assumptions
-from pipeproof.semantics.found import Credit, Findings, Holds, Needs
+from pipeproof.semantics.found import Credit, Edges, Findings, Holds, Needs
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.logic import HAPPENS_BEFORE, PROGRESS, Order, Rel
 from pipeproof.semantics.relations import EDGES, FINDINGS, HOLDS, NEEDS, OF_PROGRAMS
@@ -85,6 +85,10 @@ class Model:
         if rel.name not in found:
             found[rel.name] = FINDINGS[rel.name](self.frame)
         return found[rel.name]
+
+    def edges(self, name: str) -> Edges:
+        """Return the pairs of one of the relations that make up an order."""
+        return EDGES[name](self.frame)
 
     def needs(self, rel: Rel) -> Needs:
         """Return the pairs of the relation that must be ordered."""

@@ -80,11 +80,15 @@ def _spots(model: Model, node: Node) -> Iterator[Spot]:
 
 
 def _say(model: Model, graph: WaitGraph, links: list[tuple[int, int]]) -> Iterator[str]:
-    if len({graph.nodes[a].row for a, _ in links}) == 1:
+    alone = len({graph.nodes[a].row for a, _ in links}) == 1
+    if alone and links[0][0] not in graph.slots:
         node = graph.nodes[links[0][0]]
         yield f"{_name(model, node)} waits for what comes after it"
     for a, b in links:
         left, right = graph.nodes[a], graph.nodes[b]
+        if a in graph.slots and not left.posted:
+            yield f"{_name(model, left)} waits for a slot that {graph.slots[a]} is yet to leave"
+            continue
         if left.row >= 0 and (left.rank, left.instruction) == (right.rank, right.instruction):
             continue
         yield f"{_name(model, left)} waits for {_name(model, right)}"
