@@ -111,11 +111,21 @@ def _check_pipelines(node: Node | None, stages: int, mistakes: Mistakes) -> None
 def _check_coefficients(node: Node | None, schedule: Schedule, mistakes: Mistakes) -> None:
     if isinstance(node, Table):
         node = node.entries.get("tokens")
+        _check_tokens(node, mistakes)
     allowed = (schedule.microbatches, schedule.microbatches * schedule.segments)
     if isinstance(node, Items) and len(node.nodes) not in allowed:
         found = f"a list of {len(node.nodes)} stands here"
         said = f"write one for each of {schedule.microbatches} microbatches"
         wrong(node, mistakes, said, found)
+
+
+def _check_tokens(node: Node | None, mistakes: Mistakes) -> None:
+    if not isinstance(node, Items):
+        return
+    tokens = [int(each.text) for each in node.nodes if isinstance(each, Scalar)]
+    if tokens and not any(tokens):
+        said = "write a number above 0 for one of them: each has its share of their sum"
+        wrong(node, mistakes, said, "the tokens of a step sum to 0")
 
 
 def _check_stages(line: Items, stages: int, mistakes: Mistakes) -> None:

@@ -75,6 +75,40 @@ REFUTED = [
         'microbatches: 1\nstages: 1\nplacement: [1]\nranks:\n  - "LOAD X.0"\n  - "0F0; 0B0"\n',
         "PP401",
     ),
+    (
+        "one STEP for two steps",
+        _one("0F0; 0B0; 0F1; 0B1; 0STEP", more="steps: 2\n"),
+        "PP703",
+    ),
+    (
+        "a forward after the STEP, in two copies",
+        _one(
+            "COLL a ranks=0 h=x; 0F0; 0STEP; 0F1",
+            microbatches=2,
+            more="fragment: true\nsteps: any\n",
+        ),
+        "PP602",
+    ),
+    (
+        "a repeated contribution, where that of operations is ignored",
+        _one("0F0; 0B0; 0B0; 0STEP", more="rules: {ignore: [PP102]}\n"),
+        "PP702",
+    ),
+    (
+        "a lost contribution, where what is missing is ignored",
+        _one("0F0; 0F1; 0B0; 0STEP", microbatches=2, more="rules: {ignore: [PP101]}\n"),
+        "PP701",
+    ),
+    (
+        "a repeated contribution at the end of the program",
+        _one("0F0; 0B0; 0B0", more="rules: {select: [PP101, PP702]}\n"),
+        "PP702",
+    ),
+    (
+        "adding while a reduction runs",
+        _one("0F0; 0F1; 0B0; 0REDUCE h=a; 0B1; WAIT a", microbatches=2),
+        "PP502",
+    ),
 ]
 LEGAL = [
     (
@@ -89,61 +123,24 @@ LEGAL = [
         "a message to oneself that links no two stages",
         _one("0F0; [SEND F0.0 to=0 | RECV F0.0 from=0]; 0B0"),
     ),
-]
-UNKNOWN = [
-    ("one STEP for two steps", _one("0F0; 0B0; 0F1; 0B1; 0STEP", more="steps: 2\n"), "PP701"),
-    ("one SKIP for two steps", _one("0F0; 0B0; 0SKIP; 0F1; 0B1", more="steps: 2\n"), "PP701"),
-    ("STEP and SKIP of one stage", _one("0F0; 0B0; 0STEP; 0SKIP"), "PP701"),
-    (
-        "a forward after the STEP, in two copies",
-        _one(
-            "COLL a ranks=0 h=x; 0F0; 0STEP; 0F1",
-            microbatches=2,
-            more="fragment: true\nsteps: any\n",
-        ),
-        "PP602",
-    ),
+    ("one SKIP for two steps", _one("0F0; 0B0; 0SKIP; 0F1; 0B1", more="steps: 2\n")),
+    ("STEP and SKIP of one stage", _one("0F0; 0B0; 0STEP; 0SKIP")),
     (
         "two STEPs, in two copies",
         _one("COLL a ranks=0 h=x; 0STEP; 0STEP", more="fragment: true\nsteps: any\n"),
-        "PP602",
     ),
     (
-        "two STEPs of a whole schedule, in two copies",
-        _one("COLL a ranks=0 h=x; 0F0; 0B0; 0STEP; 0STEP", more="steps: any\n"),
-        "PP602",
-    ),
-    (
-        "an input gradient without its weight gradient",
+        "an input gradient without its weight gradient, in a fragment",
         _one("0F0; 0I0; 0STEP", more="fragment: true\n"),
-        "PP701",
-    ),
-    (
-        "a repeated contribution whose rule is ignored",
-        _one("0F0; 0B0; 0B0; 0STEP", more="rules: {ignore: [PP102]}\n"),
-        "PP702",
-    ),
-    (
-        "a lost contribution whose rule is ignored",
-        _one("0F0; 0F1; 0B0; 0STEP", microbatches=2, more="rules: {ignore: [PP101]}\n"),
-        "PP701",
-    ),
-    (
-        "a rule selected without the one it follows from",
-        _one("0F0; 0B0; 0B0", more="rules: {select: [PP101, PP702]}\n"),
-        "PP702",
     ),
     (
         "weight gradients that read no weights",
         _one("0UNSHARD; 0F0; 0I0; 0RESHARD; 0W0 w=none"),
-        "PP601",
     ),
-    ("parts of one backward", _one("0F0; 0B0 param=a; 0W0 param=b"), "PP702"),
-    (
-        "adding while a reduction runs",
-        _one("0F0; 0F1; 0B0; 0REDUCE h=a; 0B1; WAIT a", microbatches=2),
-        "PP502",
-    ),
+    ("parts of one backward", _one("0F0; 0B0 param=a; 0W0 param=b")),
+]
+UNKNOWN = [
+    ("what is chosen while it runs", _one("0F0; 0B0; CHOOSE q a|b; 0STEP if=q:a"), "PP701"),
 ]
 
 

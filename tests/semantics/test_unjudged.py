@@ -11,7 +11,6 @@ from pipeproof.semantics.unjudged import unjudged
 from tests.semantics.made import PASSED_ON, RENDEZVOUS, frame, model
 
 VERSIONS = {"PP601", "PP602", "PP603", "PP604", "PP605", "PP802"}
-GRADIENT = {"PP701", "PP702", "PP703", "PP708"}
 
 
 def codes(*programs: str, **keys: object) -> set[str]:
@@ -36,6 +35,10 @@ def test_a_choice_leaves_every_rule_open(program: str) -> None:
     assert codes(program) == {"PP"}
 
 
+def test_slots_that_are_handed_out_at_run_time_are_a_choice() -> None:
+    assert codes("0F0; 0B0", storage={"stash": {"slots": 4, "take": "any"}}) == {"PP"}
+
+
 def test_a_rank_that_runs_what_is_ready_is_a_choice() -> None:
     text = "pipeproof: 1\nmicrobatches: 1\nranks: [{order: ready, program: 0F0}]\n"
     made = lower(spec.read(text, "made", ReadOptions())[0].schedule)
@@ -44,38 +47,24 @@ def test_a_rank_that_runs_what_is_ready_is_a_choice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("program", "open_"),
+    "program",
     [
-        ("0ZERO", GRADIENT),
-        ("0SCALE by=1/2", GRADIENT),
-        ("0STALE", GRADIENT),
-        ("0NORM ranks=0", {"PP709"}),
-        ("0TIE ranks=0", {"PP707"}),
+        *("0ZERO", "0SCALE by=1/2", "0STALE", "0NORM ranks=0", "0TIE ranks=0", "0B0 c=1/2"),
+        *("0B0 mode=assign", "0B0 param=a", "0B0 last=yes", "0REDUCE shard=0", "0STEP; 0STEP"),
+        *("0B0; 0REDUCE h=x; 0STEP; WAIT x", "0REDUCE h=x; 0B0", "0B0; 0B1; 0STEP", "0I0"),
     ],
 )
-def test_an_instruction_names_the_rules_it_needs(program: str, open_: set[str]) -> None:
-    assert codes(program) == open_
+@pytest.mark.parametrize("norm", ["none", "all"])
+def test_gradients_are_judged(program: str, norm: str) -> None:
+    asked = {"coefficients": "mean", **({"norm": norm} if norm == "all" else {})}
 
-
-@pytest.mark.parametrize(
-    ("program", "open_"),
-    [
-        ("0B0 c=1/2", GRADIENT),
-        ("0B0 mode=assign", GRADIENT),
-        ("0B0 param=a", {*GRADIENT, "PP707"}),
-        ("0B0 last=yes", {"PP701", "PP704"}),
-        ("0REDUCE shard=0", {"PP707"}),
-    ],
-)
-def test_an_attribute_names_the_rules_it_needs(program: str, open_: set[str]) -> None:
-    assert codes(program) == open_
+    assert codes(program, gradients=asked, microbatches=2, fragment=True) == set()
 
 
 @pytest.mark.parametrize(
     ("keys", "open_"),
     [
         ({"bounds": {"makespan": 9}}, {"PP902"}),
-        ({"gradients": {"coefficients": "mean"}}, {*GRADIENT, "PP707", "PP709"}),
         ({"faults": {"among": [{"rank": 1, "fault": "missing"}]}}, {"PP106", "PP301", "PP706"}),
     ],
 )
@@ -83,15 +72,10 @@ def test_a_key_names_the_rules_it_needs(keys: dict[str, object], open_: set[str]
     assert open_ <= codes(*PASSED_ON, **keys)
 
 
-def test_reductions_alone_are_judged() -> None:
-    assert codes("0F0; 0B0; 0REDUCE", gradients={"reduce": "required"}) == set()
-
-
-def test_stages_of_two_pipelines_are_tied_once_they_step() -> None:
+def test_pipelines_are_judged() -> None:
     keys: dict[str, object] = {"stages": 4, "pipelines": [[0, 1], [3, 2]]}
 
-    assert codes("0F0; 1F0", **keys) == set()
-    assert codes("0F0; 1F0; 0STEP; 1STEP", **keys) == {"PP707"}
+    assert codes("0F0; 1F0; 0STEP; 1STEP", **keys) == set()
 
 
 @pytest.mark.parametrize(
@@ -104,28 +88,6 @@ def test_stages_of_two_pipelines_are_tied_once_they_step() -> None:
 )
 def test_storage_and_restart_leave_nothing_open(program: str) -> None:
     assert codes(program) == set()
-
-
-@pytest.mark.parametrize(
-    ("program", "open_"),
-    [
-        ("0B0; 0REDUCE h=x; WAIT x; 0STEP", set[str]()),
-        ("0B0; 0REDUCE h=x; 0STEP; WAIT x", {"PP501", "PP502"}),
-        ("0B0; 0REDUCE h=x; 0STEP", {"PP501", "PP502"}),
-        ("0B0; 0REDUCE h=x; 1STEP", set[str]()),
-        ("0REDUCE h=x; 0B0", {"PP501", "PP502"}),
-        ("0B0; 0REDUCE; 0STEP", set[str]()),
-    ],
-)
-def test_a_gradient_that_is_used_while_its_reduction_may_run_is_told(
-    program: str, open_: set[str]
-) -> None:
-    assert codes(program, stages=2) == open_
-
-
-def test_a_second_step_leaves_gradients_open() -> None:
-    assert {*GRADIENT} <= codes("0STEP; 0STEP")
-    assert codes("0F0; 0B0; 0STEP", copies=2, steps="any") == set()
 
 
 @pytest.mark.parametrize("program", ["0COMMIT param=a", "0ROLLBACK param=a"])

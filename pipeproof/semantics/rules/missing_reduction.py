@@ -16,6 +16,6 @@ RULE = Rule(
     code="PP705",
     name="missing-reduction",
     axiom=Empty(Rel("unreduced")),
-    message="at {op} the gradient of stage {stage} has not been reduced",
+    message="at {op} the gradient of {what}stage {stage} has not been reduced",
     doc=__doc__,
 )

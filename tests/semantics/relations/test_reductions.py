@@ -7,6 +7,7 @@ from pipeproof.semantics.relations.reductions import (
     early_updates,
     unreduced,
 )
+from tests.semantics.gradient_faults import faults
 from tests.semantics.made import frame, places
 
 
@@ -33,7 +34,10 @@ def test_a_reduction_comes_after_the_last_contribution_of_its_step(
 def test_an_early_reduction_names_what_comes_too_late() -> None:
     made = frame("0REDUCE; 0B0; 0B1", microbatches=2)
 
-    assert early_reductions(made).found[0].facts == {"op": "0REDUCE", "late": "0B1"}
+    assert early_reductions(made).found[0].facts == {
+        "op": "0REDUCE",
+        "why": "comes before 0B1, which adds to the same gradient",
+    }
 
 
 @pytest.mark.parametrize(
@@ -129,6 +133,49 @@ def test_a_missing_reduction_names_the_use_and_the_stage() -> None:
     made = frame("0B0", "1B0; 1STEP", **REQUIRED)
 
     assert [each.facts for each in unreduced(made).found] == [
-        {"op": "1STEP", "stage": "1"},
-        {"op": "the end of the program", "stage": "0"},
+        {"op": "1STEP", "stage": "1", "what": ""},
+        {"op": "the end of the program", "stage": "0", "what": ""},
     ]
+
+
+ONE: dict[str, object] = {"stages": 1}
+M2: dict[str, object] = {"microbatches": 2}
+T2: dict[str, object] = {"steps": 2}
+EACH: dict[str, object] = {"microbatches": 2, "weights": {"updates": "microbatch"}}
+MARKED = [
+    (("0B0 last=yes; 0STEP",), ONE, []),
+    (("0B0 last=no; 0STEP",), ONE, ["PP704 r0.0"]),
+    (("0B0; 0B1 last=yes; 0STEP",), {**ONE, **M2}, []),
+    (("0B0 last=yes; 0B1; 0STEP",), {**ONE, **M2}, ["PP704 r0.0", "PP704 r0.1"]),
+    (("0B0 last=yes; 0B1 last=yes; 0STEP",), {**ONE, **M2}, ["PP704 r0.0"]),
+    (("0B0 last=no; 0B1 last=no; 0STEP",), {**ONE, **M2}, ["PP704 r0.1"]),
+    (("0B0 last=yes; 0STEP; 0B1 last=no; 0STEP",), {**ONE, **T2}, ["PP704 r0.2"]),
+    (("0B0 last=yes; 0B1 last=yes",), {**ONE, **T2}, []),
+    (("0B0; 1B0 last=yes",), {"stages": 2}, []),
+    (("0B0; 0STEP",), ONE, []),
+]
+PARTS = [
+    (("0W0 param=a; 0REDUCE param=a; 0W0 param=b; 0REDUCE param=b; 0STEP",), ONE, []),
+    (("0W0 param=a; 0W0 param=b; 0REDUCE param=a; 0STEP",), ONE, ["PP705 r0.3"]),
+    (("0B0; 0REDUCE param=a; 0REDUCE param=b; 0STEP",), ONE, []),
+    (("0W0 param=a; 0REDUCE param=a; 0W1 param=a; 0STEP",), {**ONE, **M2}, ["PP704 r0.1"]),
+    (("0W0 param=a; 0REDUCE; 0W0 param=b; 0STEP",), ONE, ["PP704 r0.1"]),
+    (("0B0; 0REDUCE; 0STEP; 0ROLLBACK; 0STEP",), ONE, []),
+    (("0B0; 0STEP; 0ROLLBACK; 0REDUCE; 0STEP",), ONE, []),
+    (("0B0; 0REDUCE; 0STEP; 0B1; 0STEP",), {**ONE, **EACH}, ["PP705 r0.4"]),
+    (("0B0; 0REDUCE; 0STEP; 0B1",), {**ONE, **T2}, ["PP705 r0.4"]),
+]
+
+
+@pytest.mark.parametrize(("programs", "keys", "found"), MARKED)
+def test_the_last_contribution_of_a_step_and_no_other_is_marked(
+    programs: tuple[str, ...], keys: dict[str, object], found: list[str]
+) -> None:
+    assert faults(frame(*programs, **keys)) == found
+
+
+@pytest.mark.parametrize(("programs", "keys", "found"), PARTS)
+def test_parts_are_reduced_and_stepped_each_for_itself(
+    programs: tuple[str, ...], keys: dict[str, object], found: list[str]
+) -> None:
+    assert faults(frame(*programs, **keys)) == found
