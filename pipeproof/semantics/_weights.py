@@ -54,8 +54,8 @@ class Followed:
 
     `weights` are its parameters by name, with the index of each weight, which is the index of
     its first version too. `buckets` are the parts that it gathers, none without a GATHER.
-    `reads` collects (row, version, whether from a copy), `changes` (weight, row, version now
-    current), `empty` the rows that read a cache which was never filled.
+    `reads` collects (row, version), `changes` (weight, row, version now current), `empty` the rows
+    that read a cache which was never filled.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Followed:
         self.kept: dict[int, tuple[_Held, set[str]]] = {}
         self.open: list[dict[str, list[tuple[int, int]]]] = []
         self.named: dict[tuple[int, int], int] = {}
-        self.reads: list[tuple[int, int, bool]] = []
+        self.reads: list[tuple[int, int]] = []
         self.changes: list[tuple[int, int, int]] = []
         self.empty: list[int] = []
         self.lost: list[int] = []
@@ -139,7 +139,7 @@ class Followed:
         if kind is Kind.F and which == "stash":
             which = "latest"  # a forward stashes what it reads itself
         filling = "fill" in said and which in ("latest", "cache")
-        held, copied = self._seen("latest" if filling else which, microbatch, said)
+        held = self._seen("latest" if filling else which, microbatch, said)
         if which == "cache" and not filling and not held:
             self.empty.append(row)
         if "fill" in said:
@@ -147,22 +147,22 @@ class Followed:
         if kind is Kind.F:
             self._keep(microbatch, held, said.get("bucket"))
         for weight in self.concerned(said):
-            self.reads.extend((row, version, copied) for version in held.get(weight, ()))
+            self.reads.extend((row, version) for version in held.get(weight, ()))
 
-    def _seen(self, which: str, microbatch: int, said: _Said) -> tuple[_Held, bool]:
-        """Return the versions of each weight that are read, and whether from a copy."""
+    def _seen(self, which: str, microbatch: int, said: _Said) -> _Held:
+        """Return the versions of each weight that are read."""
         match which:
             case "none":
-                return {}, False
+                return {}
             case "cache":
-                return self.cache, True
+                return self.cache
             case "latest":
-                return (self._copies(said), True) if self.gathered else (self._current(), False)
+                return self._copies(said) if self.gathered else self._current()
             case "stash" if "wv" not in said:
-                return self.kept.get(microbatch, ({}, set()))[0], False
+                return self.kept.get(microbatch, ({}, set()))[0]
             case _:
                 number = int(said["wv"] if which == "stash" else which)
-                return {weight: (self._numbered(weight, number),) for weight in self.lineage}, False
+                return {weight: (self._numbered(weight, number),) for weight in self.lineage}
 
     def _copies(self, said: _Said) -> _Held:
         """Return what the gathered copy holds: of one bucket, or of all."""

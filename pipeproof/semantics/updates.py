@@ -9,7 +9,7 @@ from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import NONE, IntArray
 from pipeproof.ir.schedule import Plain, Schedule
 from pipeproof.ir.sets import among, numbered
-from pipeproof.semantics.versions import Versions
+from pipeproof.semantics.versions import Versions, identified
 
 __all__ = [
     "EVALUATING",
@@ -109,7 +109,7 @@ def taken_by(versions: Versions, policy: Policy, rows: IntArray, weights: IntArr
     taken[there] = ends.rows[(low + turn)[there]]
     late = there & (rows > taken)
     if late.any():
-        begun = _begun(versions, rows, weights)
+        begun = _begun(versions, rows)
         late &= begun > taken
         taken[late] = next_end(versions, weights[late], begun[late])
     return taken
@@ -120,15 +120,14 @@ def _turn(versions: Versions, rows: IntArray) -> IntArray:
     return np.asarray(run.operations.microbatch[rows] // max(run.schedule.ids_per_step, 1))
 
 
-def _begun(versions: Versions, rows: IntArray, weights: IntArray) -> IntArray:
-    """Return the first operation for the step of each row that works with its weight."""
-    at = evaluations(versions, *EVALUATING)
-    adding, added = versions.adds
-    every = np.concatenate((versions.reads.rows[at], adding, rows))
-    owner = np.concatenate((versions.weight[versions.reads.versions[at]], added, weights))
-    steps = versions.run.microbatches // max(versions.run.schedule.ids_per_step, 1) + 1
-    _, group = numbered(owner * steps + _turn(versions, every))
-    first = np.full(len(every), len(versions.run.operations), np.int64)
+def _begun(versions: Versions, rows: IntArray) -> IntArray:
+    """Return the first operation that the stage of each row does for its step."""
+    run, ops = versions.run, versions.run.operations
+    every = np.flatnonzero(ops.is_kind(*EVALUATING) & identified(run) & (run.copy == 0))
+    every = np.concatenate((every[~among(every, versions.uncounted)], rows))
+    steps = run.microbatches // max(run.schedule.ids_per_step, 1) + 1
+    _, group = numbered(ops.stage[every] * steps + _turn(versions, every))
+    first = np.full(len(every), len(ops), np.int64)
     np.minimum.at(first, group, every)
     return np.asarray(first[group[len(every) - len(rows) :]])
 
@@ -176,21 +175,29 @@ def asked_of(versions: Versions, policy: Policy, at: IntArray) -> IntArray | Non
         case "stash" | "latest":
             return None
         case "vertical":
-            return np.asarray(versions.number[versions.reads.versions[_leading(versions, at)]])
+            return _read_first(versions, at)
         case _:
             current = applied_to(versions, taken_by(versions, policy, rows, weights), weights)
             return np.maximum(current - 1, 0) if policy.name == "2bw" else current
 
 
-def _leading(versions: Versions, at: IntArray) -> IntArray:
-    """Return for each read that of the first stage of its pipeline for its microbatch."""
-    schedule, ops = versions.run.schedule, versions.run.operations
+def _read_first(versions: Versions, at: IntArray) -> IntArray:
+    """Return what the first stage of its pipeline read for the microbatch of each read.
+
+    Where that read several versions, of several parameters, each of them is as good.
+    """
+    schedule, rows = versions.run.schedule, versions.reads.rows
     line, place = np.zeros((2, schedule.stages), np.int64)
     for number, stages in enumerate(schedule.lines):
         line[list(stages)], place[list(stages)] = number, np.arange(len(stages))
-    stage = ops.stage[versions.reads.rows[at]]
-    keys = line[stage] * versions.run.microbatches + whole(versions, versions.reads.rows[at])
-    return first_read(versions, at, keys, place[stage])
+    stage = versions.run.operations.stage[rows[at]]
+    keys = line[stage] * versions.run.microbatches + whole(versions, rows[at])
+    first = first_read(versions, at, keys, place[stage])
+    numbers = versions.number[versions.reads.versions[at]]
+    pairs = keys * (int(numbers.max(initial=0)) + 1) + numbers
+    leading = rows[at] == rows[first]
+    there = among(pairs, pairs[leading])
+    return np.where(there, numbers, versions.number[versions.reads.versions[first]])
 
 
 def whole(versions: Versions, rows: IntArray) -> IntArray:

@@ -19,7 +19,7 @@ from pipeproof.ir.operations import IntArray, Operations, read_only
 from pipeproof.ir.sets import among, distinct
 from pipeproof.semantics._weights import Followed, Ledger
 
-__all__ = ["READERS", "Reads", "Versions", "versions_of"]
+__all__ = ["READERS", "Reads", "Versions", "identified", "versions_of"]
 
 READERS = (Kind.F, Kind.B, Kind.I, Kind.W, Kind.R)
 _ENDS = (Kind.STEP, Kind.SKIP)
@@ -28,7 +28,7 @@ _Flags = npt.NDArray[np.bool_]
 
 
 class Reads(NamedTuple):
-    """What is read: row `rows[k]` reads `versions[k]`, from a copy if `copied[k]`, all `(n,)`.
+    """What is read: row `rows[k]` reads `versions[k]`, both shape `(n,)`.
 
     Rows ascend. A row stands more than once where it reads several weights, or a weight of which
     it reads several versions.
@@ -36,7 +36,6 @@ class Reads(NamedTuple):
 
     rows: IntArray
     versions: IntArray
-    copied: _Flags
 
 
 class Ends(NamedTuple):
@@ -126,7 +125,7 @@ class Versions:
     def adds(self) -> tuple[IntArray, IntArray]:
         """The contributions of the first copy that count: rows of B and W, and their weights."""
         ops, run = self.run.operations, self.run
-        rows = np.flatnonzero(ops.is_kind(Kind.B, Kind.W) & _identified(run) & (run.copy == 0))
+        rows = np.flatnonzero(ops.is_kind(Kind.B, Kind.W) & identified(run) & (run.copy == 0))
         rows = rows[~among(rows, self.uncounted)]
         first = self.weights_of_stage
         single = np.diff(first)[ops.stage[rows]] == 1
@@ -198,7 +197,7 @@ def versions_of(run: AsRun) -> Versions:
     first = np.concatenate(([0], np.cumsum(counts)))
     total = int(first[-1])
     steps = np.flatnonzero(ops.is_kind(Kind.STEP) & _at_home(run))
-    rows = np.flatnonzero(ops.is_kind(*READERS) & _identified(run))
+    rows = np.flatnonzero(ops.is_kind(*READERS) & identified(run))
     if special.any():
         steps, rows = steps[~special[ops.stage[steps]]], rows[~special[ops.stage[rows]]]
     order = np.argsort(ops.stage[steps], kind="stable")
@@ -251,7 +250,7 @@ def _at_home(run: AsRun) -> _Flags:
     return np.asarray(known & (home[np.where(known, ops.stage, -1)] == ops.rank))
 
 
-def _identified(run: AsRun) -> _Flags:
+def identified(run: AsRun) -> _Flags:
     """Return which rows at home name a microbatch that exists."""
     ops = run.operations
     return _at_home(run) & (ops.microbatch >= 0) & (ops.microbatch < run.microbatches)
@@ -297,7 +296,7 @@ def _plain_reads(ops: Operations, rows: IntArray, steps: IntArray, first: IntArr
         at = np.searchsorted(keys, ops.stage[rows] * size + rows)
         low = np.searchsorted(keys, np.arange(len(first)) * size)[ops.stage[rows]]
         versions = np.where(at > low, total + at - 1, owner)
-    return Reads(rows, versions, np.zeros(len(rows), np.bool_))
+    return Reads(rows, versions)
 
 
 def _follow(
@@ -309,7 +308,7 @@ def _follow(
 ) -> list[Followed]:
     """Follow each special stage along its program."""
     ops = run.operations
-    chosen = np.flatnonzero((_identified(run) & ops.is_kind(*READERS)) | _moving(run))
+    chosen = np.flatnonzero((identified(run) & ops.is_kind(*READERS)) | _moving(run))
     chosen = chosen[special[ops.stage[chosen]]]
     found: dict[int, Followed] = {}
     buckets = _buckets(run, chosen)
@@ -350,8 +349,7 @@ def _joined(plain: Reads, followed: list[Followed]) -> Reads:
     if not followed:
         return plain
     listed = [read for each in followed for read in each.reads]
-    rows = np.concatenate((plain.rows, _ints([row for row, _, _ in listed])))
-    versions = np.concatenate((plain.versions, _ints([version for _, version, _ in listed])))
-    copied = np.concatenate((plain.copied, np.asarray([copy for _, _, copy in listed], np.bool_)))
+    rows = np.concatenate((plain.rows, _ints([row for row, _ in listed])))
+    versions = np.concatenate((plain.versions, _ints([version for _, version in listed])))
     order = np.argsort(rows, kind="stable")
-    return Reads(rows[order], versions[order], copied[order])
+    return Reads(rows[order], versions[order])

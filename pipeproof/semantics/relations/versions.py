@@ -1,6 +1,7 @@
 """Versions of weights: what operations read, against each other and against the policy."""
 
 import numpy as np
+import numpy.typing as npt
 
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
@@ -22,6 +23,8 @@ from pipeproof.semantics.updates import (
 from pipeproof.semantics.versions import Versions
 
 __all__ = ["mixed", "off_policy", "other_recomputations", "retired", "stale", "uncommitted"]
+
+_Flags = npt.NDArray[np.bool_]
 
 
 def mixed(frame: Frame) -> Findings:
@@ -52,7 +55,13 @@ def _differing(versions: Versions, at: IntArray) -> IntArray:
     total = versions.run.microbatches + 1
     keys = versions.weight[read] * total + whole(versions, versions.reads.rows[at])
     first = first_read(versions, at, keys, np.zeros(len(at), np.int64))
-    return np.where(versions.reads.versions[first] == read, at, first)
+    return np.where(_same_version(versions, versions.reads.versions[first], read), at, first)
+
+
+def _same_version(versions: Versions, one: IntArray, other: IntArray) -> _Flags:
+    """Return which versions of one weight are the same; one that is absent has but its number."""
+    absent = versions.absent[one] | versions.absent[other]
+    return np.asarray((one == other) | (absent & (versions.number[one] == versions.number[other])))
 
 
 def _empty(versions: Versions) -> IntArray:
@@ -126,7 +135,7 @@ def _plainly_asked(versions: Versions, policy: Policy) -> bool:
     return once and not bool(versions.special.any())
 
 
-def _in_mixture(versions: Versions, at: IntArray) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+def _in_mixture(versions: Versions, at: IntArray) -> _Flags:
     """Return which reads are of a stage and microbatch that mixes versions."""
     rows, stage = versions.reads.rows[at], versions.run.operations.stage
     keys = stage[rows] * (versions.run.microbatches + 1) + whole(versions, rows)
@@ -194,12 +203,12 @@ def _span(versions: Versions, rows: IntArray, weights: IntArray) -> tuple[IntArr
 
 
 def retired(frame: Frame) -> Findings:
-    """A version keeps its slot until the last that reads it; a copy of it needs none."""
+    """A version keeps its slot until the last that reads it, be it from a copy."""
     versions, policy = frame.versions, policy_of(frame.run.schedule)
     if policy.slots is None:
         return Findings(0)
-    rows, read, copied = versions.reads
-    chosen = ~copied & ~versions.absent[read] & (frame.run.copy[rows] == 0)
+    rows, read = versions.reads
+    chosen = ~versions.absent[read] & (frame.run.copy[rows] == 0)
     last = np.full(len(versions.number), -1, np.int64)
     np.maximum.at(last, read[chosen], rows[chosen])
     kept = np.flatnonzero(last >= 0)
@@ -248,7 +257,7 @@ def uncommitted(frame: Frame) -> Findings:
     unsettled = versions.settled > versions.made
     if not unsettled.any():
         return Findings(0)
-    rows, read, _ = versions.reads
+    rows, read = versions.reads
     judged = unsettled[read] & (frame.run.copy[rows] == 0)
     wrong = judged & ((rows < versions.settled[read]) | versions.withdrawn[read])
     if policy.name == "speculative":
@@ -271,33 +280,17 @@ def _unsettled(frame: Frame, read: int) -> Finding:
 
 
 def other_recomputations(frame: Frame) -> Findings:
-    """A recomputation reads the version that the forward before it on its rank read."""
+    """A recomputation reads the version that its forward read."""
     versions, ops = frame.versions, frame.ops
-    rows, read, _ = versions.reads
-    own = frame.run.copy[rows] == 0
-    again = np.flatnonzero(ops.is_kind(Kind.R)[rows] & own)
-    if not len(again) or versions.still:
-        return Findings(len(again) if versions.matters else 0)
-    first = np.flatnonzero(ops.is_kind(Kind.F)[rows] & own)
-    size, total = len(ops) + 1, frame.run.microbatches + 1
-
-    def key(at: IntArray) -> IntArray:
-        return np.asarray(versions.weight[read[at]] * total + ops.microbatch[rows[at]])
-
-    first = first[np.lexsort((first, key(first)))]
-    keys = key(first)
-    place = np.searchsorted(keys * size + rows[first], key(again) * size + rows[again]) - 1
-    place += ~_same(keys, place, key(again))  # none before it: the first one after it
-    there = _same(keys, place, key(again))
-    pairs = zip(again[there].tolist(), first[place[there]].tolist(), strict=True)
-    apart = {int(rows[a]): _apart(frame, a, b) for a, b in pairs if read[a] != read[b]}
-    return Findings(len(again), list(apart.values()))
-
-
-def _same(
-    keys: IntArray, at: IntArray, wanted: IntArray
-) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
-    """Return where `keys[at]` is there and the wanted one."""
-    there = (at >= 0) & (at < len(keys))
-    there[there] = keys[at[there]] == wanted[there]
-    return there
+    if not versions.matters or not np.any(ops.is_kind(Kind.R)):
+        return Findings(0)
+    at = evaluations(versions, Kind.F, Kind.R)
+    rows, read = versions.reads.rows[at], versions.reads.versions[at]
+    again = ops.is_kind(Kind.R)[rows]
+    keys = versions.weight[read] * (frame.run.microbatches + 1) + ops.microbatch[rows]
+    first = first_read(versions, at, keys, np.zeros(len(at), np.int64))
+    same = _same_version(versions, versions.reads.versions[first], read)
+    wrong = np.flatnonzero(again & ops.is_kind(Kind.F)[versions.reads.rows[first]] & ~same)
+    _, single = first_of(rows[wrong])
+    found = [_apart(frame, int(at[k]), int(first[k])) for k in wrong[single].tolist()]
+    return Findings(int(np.sum(again)), found)

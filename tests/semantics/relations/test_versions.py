@@ -97,6 +97,7 @@ def test_a_flush_uses_the_version_that_it_updates(
         ("0F0; 0F1; 0B0; 0STEP; 0I1; 0W1; 0STEP", {**TWO, **STASH}, ["PP601 r0.4", "PP601 r0.5"]),
         ("0F0; 0F1; 0B0; 0STEP; 0I1 w=stash; 0W1 w=none; 0STEP", {**TWO, **STASH}, []),
         ("0F0 w=7; 0B0 w=stash; 0STEP", STASH, ["PP602 r0.0", "PP602 r0.1"]),
+        ("0F0 w=1; 0STEP; 0B0 w=1; 0STEP", STASH, ["PP602 r0.0"]),
         ("0STEP; 0B0 w=stash; 0W0", {**STASH, "fragment": True}, []),
         ("0I0; 0STEP; 0W0", {**STASH, "fragment": True}, ["PP601 r0.2"]),
         (
@@ -292,6 +293,12 @@ def test_copies_hold_what_was_put_into_them(
         ("0F0; 0F1; 0B0; 0STEP; 0R1; 0B1; 0STEP", {**TWO, **LATEST}, ["PP802 r0.4"]),
         ("0F0; 0R0; 0B0; 0STEP", {}, []),
         ("0STEP; 0R0; 0B0", {"fragment": True}, []),
+        ("0F0; 0B0; 0STEP; 0F1; 0R1; 0ROLLBACK; 0STEP; 0F1; 0R1; 0B1; 0STEP", SPECULATIVE, []),
+        (
+            "0F0; 0B0; 0STEP; 0F1; 0R1; 0ROLLBACK; 0STEP; 0F1; 0STEP; 0R1; 0B1 w=1",
+            SPECULATIVE,
+            ["PP802 r0.9"],
+        ),
     ],
 )
 def test_a_recomputation_reads_what_its_forward_read(
@@ -320,7 +327,8 @@ IN_FLIGHT = "0F0; 0F1; 0F2; 0B0; 0STEP; 0B1 w=stash; 0STEP; 0B2 w=stash; 0STEP"
             ["PP604 r0.2"],
         ),
         ("0F0; 0B0; 0STEP; 0STEP; 0F1 w=1", {**slots(1), "fragment": True}, ["PP604 r0.3"]),
-        ("0GATHER; 0STEP; 0F0", {**slots(1), "fragment": True}, []),
+        ("0GATHER; 0STEP; 0F0", {**slots(1), "fragment": True}, ["PP604 r0.1"]),
+        ("0GATHER; 0STEP; 0GATHER; 0F0", {**slots(1), "fragment": True}, []),
     ],
 )
 def test_a_version_keeps_its_slot_until_its_last_reader(
@@ -346,6 +354,7 @@ def test_a_version_keeps_its_slot_until_its_last_reader(
         ("0F0; 0W0 param=a; 0STEP param=a; 0W0 param=b; 0STEP param=b", {}, []),
         ("0F0; 0W0 param=b; 0STEP param=b; 0W0 param=b; 0STEP param=a", {}, ["PP601 r0.3"]),
         ("0F0; 0B0; 0STEP param=a; 0F1 w=1; 0B1 w=1", {**TWO, **STASH}, []),
+        ("0F0; 0B0; 0STEP param=a; 0F1; 0B1; 0STEP param=b", {**TWO, **VERTICAL}, []),
     ],
 )
 def test_each_parameter_has_versions_of_its_own(
