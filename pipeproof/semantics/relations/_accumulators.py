@@ -13,6 +13,7 @@ import numpy as np
 
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
+from pipeproof.ir.sets import among
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.relations._asked import ONE, Asked
 from pipeproof.semantics.relations._ties import meeting_ties, named_ranks
@@ -25,6 +26,7 @@ _GRADIENT = (
     *(Kind.B, Kind.W, Kind.ZERO, Kind.SCALE, Kind.REDUCE, Kind.NORM, Kind.TIE, Kind.STALE),
     *(Kind.STEP, Kind.SKIP, Kind.ROLLBACK),
 )
+_ADDING, _TIE = (int(Kind.B), int(Kind.W)), int(Kind.TIE)
 NOWHERE = -1
 
 
@@ -207,9 +209,9 @@ class _Interpreter:
         kinds = ops.kind[np.asarray(made.rows, np.int64)].tolist()
         microbatches = ops.microbatch[np.asarray(made.rows, np.int64)].tolist()
         for row, kind, microbatch in zip(made.rows, kinds, microbatches, strict=True):
-            if kind in (Kind.B, Kind.W):
+            if kind in _ADDING:
                 self._contribute(made, row, microbatch)
-            elif kind == Kind.TIE:
+            elif kind == _TIE:
                 yield from self._tie(made, row)
             else:
                 self._other(made, row, Kind(kind))
@@ -368,14 +370,12 @@ def _names(
 
 
 def _own_names(frame: Frame, rows: list[int]) -> Iterator[str]:
-    adding = False
-    for row in rows:
-        name = param_of(frame, row)
-        contributes = frame.ops.kind[row] in (Kind.B, Kind.W)
-        adding |= contributes and bool(name)
-        if name or contributes:
-            yield name
-    if not adding:
+    named = {row: param_of(frame, row) for row in rows if row in frame.ops.attributes}
+    yield from (name for name in named.values() if name)
+    own = np.asarray(rows, np.int64)
+    adding = own[among(frame.ops.kind[own], _ADDING)]
+    partial = [row for row, name in named.items() if name]
+    if not len(adding) or not np.all(among(adding, partial)):
         yield ""
 
 

@@ -129,19 +129,22 @@ class _Contents:
         self.counts.wrong.instances += 1
         used, microbatch, origin = Used(use.stage, use.row), shares[0].microbatch, shares[0].stage
         asked = self.asked.coefficient(microbatch)
-        total = sum((share.coefficient for share in shares), Fraction(0))
-        said = [self.frame.text(share.row) for share in shares]
         if len(shares) > 1 and not all(self._is_part(share.row) for share in shares):
+            said = [self.frame.text(share.row) for share in shares]
             why = f"added by {', '.join(said[:-1])} and {said[-1]}"
             self.counts.repeated.add(used, Item(microbatch, why, held.name, origin))
-        elif total != asked and not late:
-            times = max(share.times for share in shares)
-            if times > 1:
-                why = f"TIEs summed up {' and '.join(said)} {times} times"
-                self.counts.repeated.add(used, Item(microbatch, why, held.name, origin))
-            else:
-                why = f"{total} instead of {asked}"
-                self.counts.wrong.add(used, Item(microbatch, why, held.name, origin))
+            return
+        total = _total(shares)
+        if total == asked or late:
+            return
+        times = max(share.times for share in shares)
+        if times > 1:
+            said = [self.frame.text(share.row) for share in shares]
+            why = f"TIEs summed up {' and '.join(said)} {times} times"
+            self.counts.repeated.add(used, Item(microbatch, why, held.name, origin))
+        else:
+            why = f"{total} instead of {asked}"
+            self.counts.wrong.add(used, Item(microbatch, why, held.name, origin))
 
     def _is_part(self, row: int) -> bool:
         return "c" in self.frame.ops.attributes.get(row, {})
@@ -211,6 +214,8 @@ def _by_origin(held: Held) -> dict[tuple[int, int], list[Share]]:
 
 
 def _total(shares: list[Share]) -> Fraction:
+    if len(shares) == 1:
+        return shares[0].coefficient
     return sum((share.coefficient for share in shares), Fraction(0))
 
 

@@ -28,9 +28,10 @@ class _Untied:
             for held in use.held:
                 if held.added >= 0:
                     self.added.add((use.stage, held.name, held.turn))
-        ops = frame.ops
-        for row in np.flatnonzero(ops.is_kind(Kind.B, Kind.W)).tolist():
-            self.names.setdefault(int(ops.stage[row]), set()).add(param_of(frame, row))
+        adding = frame.ops.is_kind(Kind.B, Kind.W)
+        for stage in {use.stage for use in found.uses}:
+            rows = np.flatnonzero(adding & (frame.ops.stage == stage)).tolist()
+            self.names[stage] = {param_of(frame, row) for row in rows}
 
     def of(self, copies: Copies) -> Iterator[tuple[Used, str]]:
         """Yield each use of a copy that lacks a TIE, and why."""
@@ -81,10 +82,11 @@ class _Untied:
 def find_untied(frame: Frame, asked: Asked, found: Interpretation) -> dict[Used, str]:
     """Return the uses of a tied stage without a TIE of all copies after its last contribution."""
     told: dict[Used, str] = {}
-    if frame.run.schedule.forward_only:
+    every = () if frame.run.schedule.forward_only else tied(frame)
+    if not every:
         return told
     judged = _Untied(frame, asked, found)
-    for copies in tied(frame):
+    for copies in every:
         for use, why in judged.of(copies):
             told.setdefault(use, why)
     return told

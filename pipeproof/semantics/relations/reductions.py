@@ -6,7 +6,7 @@ import numpy as np
 
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
-from pipeproof.ir.sets import among
+from pipeproof.ir.sets import among, distinct
 from pipeproof.semantics.found import Finding, Findings, Spot
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.relations._asked import Asked
@@ -202,12 +202,9 @@ def _uses(frame: Frame) -> Iterator[tuple[int, int, Spot]]:
     ):
         taken[stage] = max(taken.get(stage, 0), step + 1)
     adding = _adding(frame)
-    pairs = {
-        (stage, step)
-        for stage, step in zip(
-            ops.stage[adding].tolist(), window(frame, adding).tolist(), strict=True
-        )
-        if stage not in taken or (taken[stage] <= step < asked.steps and not asked.each_update)
-    }
-    for stage, step in sorted(pairs):
-        yield stage, step, program_end(frame, frame.run.placement[stage])
+    size = len(ops) + asked.steps + 1
+    for key in distinct(ops.stage[adding] * size + window(frame, adding)).tolist():
+        stage, step = divmod(key, size)
+        open_ = taken.get(stage, 0) <= step < asked.steps and not asked.each_update
+        if stage not in taken or open_:
+            yield stage, step, program_end(frame, frame.run.placement[stage])
