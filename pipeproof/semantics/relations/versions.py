@@ -42,9 +42,9 @@ def mixed(frame: Frame) -> Findings:
     at = evaluations(versions, *EVALUATING)
     if not versions.still:
         other = _differing(versions, at)
+        at, other = (np.concatenate(each) for each in zip((at, other), _ahead(frame), strict=True))
         away = np.flatnonzero(other != at)
-        rows = versions.reads.rows[at[away]]
-        _, first = first_of(rows)
+        _, first = first_of(versions.reads.rows[at[away]])
         found.extend(_apart(frame, int(at[k]), int(other[k])) for k in away[first].tolist())
     return Findings(len(at) + len(empty), found)
 
@@ -56,6 +56,28 @@ def _differing(versions: Versions, at: IntArray) -> IntArray:
     keys = versions.weight[read] * total + whole(versions, versions.reads.rows[at])
     first = first_read(versions, at, keys, np.zeros(len(at), np.int64))
     return np.where(_same_version(versions, versions.reads.versions[first], read), at, first)
+
+
+def _ahead(frame: Frame) -> tuple[IntArray, IntArray]:
+    """Return the reads of withdrawn versions after a forward that counts, and that forward's."""
+    versions, rows = frame.versions, frame.versions.reads.rows
+    back = frame.ops.is_kind(Kind.B, Kind.I, Kind.W)[rows] & (frame.run.copy[rows] == 0)
+    late = np.flatnonzero(back & among(rows, versions.uncounted))
+    if not len(late):
+        return late, late
+    counting = evaluations(versions, Kind.F)
+    total, size = frame.run.microbatches + 1, len(frame.ops) + 1
+
+    def key(at: IntArray) -> IntArray:
+        weight = versions.weight[versions.reads.versions[at]]
+        return np.asarray((weight * total + frame.ops.microbatch[rows[at]]) * size)
+
+    every = np.flatnonzero(frame.ops.is_kind(Kind.F)[rows])
+    every = every[np.argsort(key(every) + rows[every], kind="stable")]
+    keys = key(every)
+    place = np.searchsorted(keys + rows[every], key(late) + rows[late]) - 1
+    there = (place >= 0) & (keys[place] == key(late)) & among(every[place], counting)
+    return late[there], every[place[there]]
 
 
 def _same_version(versions: Versions, one: IntArray, other: IntArray) -> _Flags:
@@ -116,9 +138,7 @@ def off_policy(frame: Frame) -> Findings:
     wrong = versions.absent[read]
     if asked is not None:
         wrong = wrong | (versions.number[read] != asked)
-    if policy.name != "latest":
-        wrong &= ~_in_mixture(versions, at)
-    chosen = np.flatnonzero(wrong)
+    chosen = np.flatnonzero(wrong & ~_in_mixture(versions, policy, at))
     _, first = first_of(versions.reads.rows[at[chosen]])
     found = [
         _wrong(frame, policy, int(at[k]), None if asked is None else int(asked[k]))
@@ -135,12 +155,14 @@ def _plainly_asked(versions: Versions, policy: Policy) -> bool:
     return once and not bool(versions.special.any())
 
 
-def _in_mixture(versions: Versions, at: IntArray) -> _Flags:
+def _in_mixture(versions: Versions, policy: Policy, at: IntArray) -> _Flags:
     """Return which reads are of a stage and microbatch that mixes versions."""
     rows, stage = versions.reads.rows[at], versions.run.operations.stage
     keys = stage[rows] * (versions.run.microbatches + 1) + whole(versions, rows)
     empty = _empty(versions)
     hollow = stage[empty] * (versions.run.microbatches + 1) + whole(versions, empty)
+    if policy.name == "latest":
+        return among(keys, hollow)
     return among(keys, np.concatenate((keys[_differing(versions, at) != at], hollow)))
 
 
