@@ -102,9 +102,9 @@ class HappensBefore:
         moment = self._earliest_wait[events]
         direct = (moment < NEVER) & (chain[np.where(moment < NEVER, moment, 0)] == ranks)
         found = np.where(direct, moment, NEVER)
-        far = np.flatnonzero(~direct & (events >= self.frame.first_transfer))
-        far = far[events[far] < self.frame.events]
-        found[far] = self._reply(events[far], ranks[far])
+        moving = (events >= self.frame.first_transfer) & (events < self.frame.events)
+        far = np.flatnonzero(moving)
+        found[far] = np.minimum(found[far], self._reply(events[far], ranks[far]))
         return found
 
     def _reply(self, events: IntArray, ranks: IntArray) -> IntArray:
@@ -152,7 +152,7 @@ class HappensBefore:
 
     def _exactly(self, before: IntArray, after: IntArray) -> npt.NDArray[np.bool_]:
         if self.graph.credits:
-            return self._dominated(before, after)
+            return self._thresholded(before, after)
         many = len(before) > _FEW and self._all_happen
         if many:
             return self._followed(before, self.frame.chain[after]) <= after
@@ -163,6 +163,14 @@ class HappensBefore:
         for event in distinct(after).tolist():
             own = np.flatnonzero(after == event)
             found[own] = among(before[own], self.ancestors.of(np.asarray([event]), before[own]))
+        return found
+
+    def _thresholded(self, before: IntArray, after: IntArray) -> npt.NDArray[np.bool_]:
+        """Ask thresholds too of what happens; of what never does, only the other guards."""
+        happens = self._levels[after] >= 0
+        found = np.zeros(len(before), np.bool_)
+        found[happens] = self._dominated(before[happens], after[happens])
+        found[~happens] = self._walked(before[~happens], after[~happens])
         return found
 
     def _dominated(self, before: IntArray, after: IntArray) -> npt.NDArray[np.bool_]:

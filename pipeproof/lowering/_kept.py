@@ -6,11 +6,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pipeproof.ir.accesses import Access, codes, known, pick
+from pipeproof.ir.accesses import Access, known, pick
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.operations import Bracket, IntArray
-from pipeproof.ir.sets import distinct
+from pipeproof.ir.sets import among, distinct
 from pipeproof.ir.storage import kept_code
 from pipeproof.ir.values import ValueKind
 from pipeproof.lowering._pools import Pools
@@ -21,7 +21,8 @@ __all__ = ["Keeps", "Reads", "kept_contents", "kept_reads"]
 class Keeps(NamedTuple):
     """Forwards that keep something in named storage or a slot, all of shape `(n,)`.
 
-    `put` marks those that write it there; for the others it is their input or output.
+    `put` marks those that write it there; the others keep what is there at their end: their
+    input or output.
     """
 
     rows: IntArray
@@ -29,18 +30,18 @@ class Keeps(NamedTuple):
     values: IntArray
     put: npt.NDArray[np.bool_]
 
-    @property
-    def own(self) -> IntArray:
-        """The contents that are put."""
-        return self.values[self.put]
-
 
 class Reads(NamedTuple):
-    """Reads of what is kept: the rows, the storage, and the content, each of shape `(n,)`."""
+    """Reads of what is kept, each of shape `(n,)`.
+
+    The rows, the storage, the content, and the forward that left its input or output there, -1
+    for one that put what it keeps there.
+    """
 
     rows: IntArray
     storage: IntArray
     values: IntArray
+    left_by: IntArray
 
 
 def kept_contents(
@@ -59,21 +60,13 @@ def kept_contents(
     rows = known(run, Kind.F)
     storage = pools.stash(rows, named["keep"][rows])
     rows, storage = rows[storage >= 0], storage[storage >= 0]
-    stage, microbatch = ops.stage[rows], ops.microbatch[rows]
-    values = kept_code(stage, microbatch)
-    put = np.ones(len(rows), np.bool_)
     inputs = ops.is_kind(Kind.F)[reading.rows] & ((reading.values >> 56) != int(ValueKind.Y))
     inputs &= of >= 0
     places = int(max(of.max(initial=0), storage.max(initial=0))) + 1
-    key = reading.rows[inputs] * places + of[inputs]
-    order = np.argsort(key)
-    own, key = rows * places + storage, key[order]
-    taken = pick(reading.values[inputs][order], key, np.searchsorted(key, own), own)
-    values, put = np.where(taken >= 0, taken, values), taken < 0
-    output = named["out"][rows] == storage
-    values[output] = codes(ValueKind.F, stage[output], microbatch[output])
-    put[output] = False
-    return Keeps(rows, storage, values, put)
+    own = rows * places + storage
+    put = ~among(own, reading.rows[inputs] * places + of[inputs])
+    put &= named["out"][rows] != storage
+    return Keeps(rows, storage, kept_code(ops.stage[rows], ops.microbatch[rows]), put)
 
 
 def kept_reads(run: AsRun, keeps: Keeps) -> Reads:
@@ -86,7 +79,8 @@ def kept_reads(run: AsRun, keeps: Keeps) -> Reads:
     found = [
         _nearest(run, keeps, np.flatnonzero(part == each), rows) for each in distinct(part).tolist()
     ]
-    found.append(Reads(rows[:0], rows[:0], rows[:0]))
+    none = rows[:0]
+    found.append(Reads(none, none, none, none))
     return Reads(*(np.concatenate(columns) for columns in zip(*found, strict=True)))
 
 
@@ -117,4 +111,5 @@ def _nearest(run: AsRun, keeps: Keeps, chosen: IntArray, rows: IntArray) -> Read
     at = np.searchsorted(have * size + makers, own * size + limit) - 1
     maker = pick(chosen, have, at, own)
     rows, maker = rows[maker >= 0], maker[maker >= 0]
-    return Reads(rows, keeps.storage[maker], keeps.values[maker])
+    left_by = np.where(keeps.put[maker], -1, keeps.rows[maker])
+    return Reads(rows, keeps.storage[maker], keeps.values[maker], left_by)

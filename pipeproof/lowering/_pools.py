@@ -108,9 +108,10 @@ class Pools:
         chosen = puts.chosen & (into < 0)
         if pool is None or not np.any(chosen):
             return into
-        rank = self.run.operations.rank[puts.rows]
-        backward = (puts.values >> 56) == int(ValueKind.B)
-        key = rank * 2 if pool.per_rank else puts.stage * 2 + backward
+        key = self.run.operations.rank[puts.rows]
+        if not pool.per_rank:
+            backward = (puts.values >> 56) == int(ValueKind.B)
+            key = (key * (self.run.schedule.stages + 1) + puts.stage) * 2 + backward
         slot = (puts.values & 0xFFFFFFFF) % pool.slots
         if pool.by_use:
             slot[chosen] = self._uses(puts.rows[chosen], key[chosen]) % pool.slots

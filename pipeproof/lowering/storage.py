@@ -1,11 +1,14 @@
 """Storage written in: which storage each access touches, by attributes and by rules."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from pipeproof.ir.accesses import (
     Access,
+    Supply,
     codes,
     gradients_of_weights,
     known,
@@ -19,7 +22,7 @@ from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.operations import Bracket, IntArray, Operations
 from pipeproof.ir.schedule import Plain, neighbours
 from pipeproof.ir.sets import among, numbered
-from pipeproof.ir.storage import KEPT, WEIGHT_GRADIENT, Stored, Touch
+from pipeproof.ir.storage import WEIGHT_GRADIENT, Stored, Touch
 from pipeproof.ir.values import ValueKind
 from pipeproof.lowering._beside import beside, put_before
 from pipeproof.lowering._kept import kept_contents, kept_reads
@@ -70,67 +73,86 @@ class _Writer:
         of = np.where(of >= 0, of, where)
         keeps = kept_contents(self.run, self.named, self.pools, reading, of)
         kept = kept_reads(self.run, keeps)
-        absent = given_by.writer < 0
-        nowhere = absent & (given_by.later < 0)
-        what = reading.values >> 56
-        free = among(what, (ValueKind.NAME, ValueKind.X, ValueKind.Y, ValueKind.A))
-        given = nowhere & (free | self.run.schedule.fragment)
-        told = absent & ~given & ~self.ops.is_kind(Kind.USE)[reading.rows]
+        given, told = self._excused(reading, given_by)
         frees = np.flatnonzero(self.ops.is_kind(Kind.FREE))
-        no, there = np.zeros((2, len(kept.rows)), np.bool_)
-        taken = np.flatnonzero((kept.values >> 56) != KEPT)  # an input or output, kept as it is
-        source = supply(self.ops, Access(kept.rows[taken], kept.values[taken]), puts)
-        there[taken] = (source.writer < 0) & (source.later < 0)
-        parts = [
-            (of, reading.rows, np.int64(Touch.READ), reading.values, given, told),
-            (kept.storage, kept.rows, np.int64(Touch.READ), kept.values, there, no),
-            self._written(into, puts.rows, puts.values),
-            self._written(keeps.storage[keeps.put], keeps.rows[keeps.put], keeps.own),
-            self._written(self.named["storage"][frees], frees, np.full(len(frees), -1)),
-        ]
-        return self._table(parts)
+        put = keeps.put
+        return self._table(
+            [
+                _part(Touch.READ, of, reading.rows, reading.values, given=given, told=told),
+                _part(Touch.READ, kept.storage, kept.rows, kept.values, left_by=kept.left_by),
+                _part(Touch.WRITE, into, puts.rows, puts.values),
+                _part(Touch.WRITE, keeps.storage[put], keeps.rows[put], keeps.values[put]),
+                _part(Touch.FREE, self.named["storage"][frees], frees, np.full(len(frees), -1)),
+            ]
+        )
 
-    def _written(
-        self, storage: IntArray, rows: IntArray, values: IntArray
-    ) -> tuple[IntArray, IntArray, np.int64, IntArray, "_Bools", "_Bools"]:
-        no = np.zeros(len(rows), np.bool_)
-        return storage, rows, np.int64(Touch.WRITE), values, no, no
+    def _excused(self, reading: Access, given_by: Supply) -> tuple["_Bools", "_Bools"]:
+        """Return which reads are of what is there from the start, and which rules of order tell.
 
-    def _table(
-        self, parts: list[tuple[IntArray, IntArray, np.int64, IntArray, "_Bools", "_Bools"]]
-    ) -> Stored:
+        No such rule knows what only storage is about: an extra input that is named, the gradient
+        that a W reads without its I.
+        """
+        ops, run = self.ops, self.run
+        absent = given_by.writer < 0
+        free = among(reading.values >> 56, (ValueKind.NAME, ValueKind.X, ValueKind.Y, ValueKind.A))
+        given = absent & (given_by.later < 0) & (free | run.schedule.fragment)
+        own = ops.stage[reading.rows] * run.microbatches + ops.microbatch[reading.rows]
+        half = known(run, Kind.I)
+        halves = among(own, ops.stage[half] * run.microbatches + ops.microbatch[half])
+        alone = ops.is_kind(Kind.W)[reading.rows] & ~halves
+        extra = (reading.values >> 56) == int(ValueKind.A)
+        extra &= ops.is_kind(Kind.F)[reading.rows]
+        ruled = ~ops.is_kind(Kind.USE)[reading.rows] & ~alone & ~extra
+        return given, absent & ~given & ruled
+
+    def _table(self, parts: list["_Part"]) -> Stored:
         ops = self.ops
-        storage = np.concatenate([part[0] for part in parts])
-        rows = np.concatenate([part[1] for part in parts])
-        touch = np.concatenate([np.full(len(part[1]), part[2]) for part in parts])
-        values = np.concatenate([part[3] for part in parts])
-        given = np.concatenate([part[4] for part in parts])
-        told = np.concatenate([part[5] for part in parts])
-        freeing = ops.is_kind(Kind.FREE)[rows]
-        touch = np.where(freeing, int(Touch.FREE), touch)
-        grouped = ops.bracket[rows] == Bracket.GROUP
-        moment = np.where(grouped, ops.first_row[ops.instruction[rows]], rows)
-        order = np.lexsort((rows, touch != Touch.READ, moment, storage))
-        order = order[storage[order] >= 0]
-        storage, rows, touch = storage[order], rows[order], touch[order]
-        values = values[order]
-        source, coming = put_before(storage, values, touch)
+        all_ = _joined(parts)
+        grouped = ops.bracket[all_.rows] == Bracket.GROUP
+        moment = np.where(grouped, ops.first_row[ops.instruction[all_.rows]], all_.rows)
+        order = np.lexsort((all_.rows, all_.touch != Touch.READ, moment, all_.storage))
+        order = order[all_.storage[order] >= 0]
+        table = _joined([all_], order)
+        storage, touch = table.storage, table.touch
         before, after = beside(storage, touch)
+        table = self._with_left(table, before, storage * (len(ops) + 1) + moment[order])
+        source, coming = put_before(storage, table.values, touch)
         return Stored(
             storage=storage,
-            rows=rows,
+            rows=table.rows,
             touch=touch,
-            values=values,
+            values=table.values,
             source=source,
             before=before,
             after=after,
-            moves=self.run.is_message[rows] & (touch != Touch.FREE),
+            moves=self.run.is_message[table.rows] & (touch != Touch.FREE),
             coming=coming,
-            given=given[order],
-            told=told[order],
+            given=table.given,
+            told=table.told,
             guarded=self.pools.guarded[storage],
             labels=self.pools.labels,
         )
+
+    def _with_left(self, table: "_Part", before: IntArray, times: IntArray) -> "_Part":
+        """Return the table with what forwards left in place of what they keep there.
+
+        That is what their storage holds at their end: what was put there last, or else what is
+        there from the start. Where it holds nothing by then, that forward is told.
+        """
+        kept = np.flatnonzero(table.left_by >= 0)
+        if not len(kept):
+            return table
+        wanted = table.storage[kept] * (len(self.ops) + 1) + table.left_by[kept]
+        forward = np.searchsorted(times, wanted, side="right") - 1
+        last = np.where(table.touch[forward] == Touch.WRITE, forward, before[forward])
+        put = (last >= 0) & (table.touch[last] == Touch.WRITE)
+        start = (last < 0) & table.given[forward]
+        values, given, told = table.values.copy(), table.given.copy(), table.told.copy()
+        values[kept[put]] = table.values[last[put]]
+        values[kept[start]] = table.values[forward[start]]
+        given[kept[start]] = True
+        told[kept[~put & ~start]] = True
+        return table._replace(values=values, given=given, told=told)
 
     # what is put where
 
@@ -193,8 +215,7 @@ class _Writer:
                 gradients,
             )
         )
-        nameless = np.full(len(losses), -1, np.int64)
-        of = (self.named["aux"][extra], nameless, self.named["gin"][weights])
+        of = (self.named["aux"][extra], self._loss_named(losses), self.named["gin"][weights])
         return Access(rows, values), np.concatenate(of)
 
     def _implicit_losses(self) -> IntArray:
@@ -203,6 +224,18 @@ class _Writer:
         rows = known(self.run, Kind.B, Kind.I)
         rows = rows[after[ops.stage[rows]] < 0]
         return rows[~among(ops.microbatch[rows], ops.microbatch[ops.is_kind(Kind.L)])]
+
+    def _loss_named(self, rows: IntArray) -> IntArray:
+        """Return the storage that a `gin` names for the loss, -1 where a forward made it itself."""
+        ops = self.ops
+        made = known(self.run, Kind.F)
+        size = self.run.schedule.stages * self.run.microbatches
+
+        def key(of: IntArray) -> IntArray:
+            own = ops.stage[of] * self.run.microbatches + ops.microbatch[of]
+            return np.asarray(ops.rank[of] * size + own)
+
+        return np.where(among(key(rows), key(made)), -1, self.named["gin"][rows])
 
     def _found(self, puts: Access, into: IntArray, reading: Access, writer: IntArray) -> IntArray:
         """Return where the value of each read was put by its writer, -1 for its own storage."""
@@ -215,4 +248,53 @@ class _Writer:
         return pick(into[order], key[order], at, own)
 
 
-_Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
+_Bools = npt.NDArray[np.bool_]
+
+
+class _Part(NamedTuple):
+    """Accesses as columns, `left_by` the forward that left what is read, -1 for none."""
+
+    storage: IntArray
+    rows: IntArray
+    touch: IntArray
+    values: IntArray
+    given: _Bools
+    told: _Bools
+    left_by: IntArray
+
+
+def _part(  # noqa: PLR0913  the columns of a part
+    touch: Touch,
+    storage: IntArray,
+    rows: IntArray,
+    values: IntArray,
+    *,
+    given: _Bools | None = None,
+    told: _Bools | None = None,
+    left_by: IntArray | None = None,
+) -> _Part:
+    """Return accesses of one kind; what is left out is False, or -1, of all of them."""
+    no, none = np.zeros(len(rows), np.bool_), np.full(len(rows), -1, np.int64)
+    return _Part(
+        storage=storage,
+        rows=rows,
+        touch=np.full(len(rows), int(touch), np.int64),
+        values=values,
+        given=no if given is None else given,
+        told=no if told is None else told,
+        left_by=none if left_by is None else left_by,
+    )
+
+
+def _joined(parts: list[_Part], order: IntArray | None = None) -> _Part:
+    """Return the accesses of all parts, or those of `order` among them."""
+    chosen = slice(None) if order is None else order
+    return _Part(
+        storage=np.concatenate([part.storage for part in parts])[chosen],
+        rows=np.concatenate([part.rows for part in parts])[chosen],
+        touch=np.concatenate([part.touch for part in parts])[chosen],
+        values=np.concatenate([part.values for part in parts])[chosen],
+        given=np.concatenate([part.given for part in parts])[chosen],
+        told=np.concatenate([part.told for part in parts])[chosen],
+        left_by=np.concatenate([part.left_by for part in parts])[chosen],
+    )

@@ -36,7 +36,7 @@ def test_all_pairs_are_ordered_as_walking_says(few: int, monkeypatch: pytest.Mon
             before = np.tile(np.arange(frame.events), frame.first_transfer)
             found = order.ordered(before, after)
             if made.happens_before.credits:
-                wanted = order._dominated(before, after)
+                wanted = order._thresholded(before, after)
             else:
                 wanted = order._walked(before, after)
             same = frame.chain[before] == frame.chain[after]

@@ -3,8 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
-from pipeproof.ir.operations import IntArray
-from pipeproof.ir.sets import distinct
+from pipeproof.ir.operations import Bracket, IntArray
+from pipeproof.ir.sets import distinct, first_of
 from pipeproof.ir.storage import Stored, Touch, content_text
 from pipeproof.semantics.found import NO_EVENT, Edges, Finding, Findings, Needs, no_edges
 from pipeproof.semantics.frame import Frame
@@ -119,7 +119,7 @@ def _once(needs: Needs) -> Needs:
         return why(int(keep[k]))
 
     before, after = needs.before[keep], needs.after[keep]
-    return Needs(before, after, needs.rows[keep], needs.values[keep], others[keep], told)
+    return Needs(before, after, needs.rows[keep], needs.values[keep], others[keep], told, once=True)
 
 
 def _unwaited(frame: Frame) -> Needs:
@@ -136,17 +136,46 @@ def _unwaited(frame: Frame) -> Needs:
 
 def in_flight(frame: Frame) -> Needs:
     """A write starts after the transfers that the storage is the source or destination of."""
-    return _behind_transfers(frame, Touch.WRITE)
+    return _behind_transfers(frame, Touch.WRITE)._replace(once=True)
 
 
 def _behind_transfers(frame: Frame, touch: Touch) -> Needs:
+    """Pair writes with the transfers since the write before them, and one that is under way."""
     stored = frame.run.storage
     if stored is None:
         return Needs(_NONE, _NONE, _NONE, _NONE, _NONE)
     moving = np.flatnonzero(stored.moves & (stored.after >= 0) & ~stored.guarded)
-    moving = moving[stored.touch[stored.after[moving]] == touch]
-    later = stored.after[moving]
-    return _needs(frame, stored, (moving, later), _ends(frame, stored)[moving])
+    under_way, behind = _under_way(frame, stored)
+    first = np.concatenate((moving, under_way))
+    later = np.concatenate((stored.after[moving], behind))
+    chosen = stored.touch[later] == touch
+    first, later = first[chosen], later[chosen]
+    return _needs(frame, stored, (first, later), _ends(frame, stored)[first])
+
+
+def _under_way(frame: Frame, stored: Stored) -> tuple[IntArray, IntArray]:
+    """Return for writes the transfer before them in their storage that is waited for last.
+
+    Only where that is after the write starts, and other writes stand between the two.
+    """
+    moving = np.flatnonzero(stored.moves & ~stored.guarded)
+    if not len(moving):
+        return _NONE, _NONE
+    waited = frame.awaited[stored.rows[moving]]
+    waited = np.where(waited < 0, frame.first_transfer, waited)
+    order = np.lexsort((waited, stored.storage[moving]))
+    rank = np.zeros(len(stored), np.int64)
+    rank[moving[order]] = np.arange(1, len(moving) + 1)
+    latest = np.maximum.accumulate(rank)
+    writes = np.flatnonzero((stored.touch != Touch.READ) & (latest > 0) & ~stored.guarded)
+    last = order[latest[writes] - 1]
+    transfer = moving[last]
+    late = stored.storage[transfer] == stored.storage[writes]
+    late &= waited[last] > frame.start(stored.rows[writes])
+    late &= transfer < stored.before[writes]
+    again = stored.touch[writes] == Touch.FREE
+    late &= ~(again & (stored.touch[stored.before[writes]] == Touch.FREE))
+    return transfer[late], writes[late]
 
 
 def overwritten(frame: Frame) -> Findings:
@@ -157,16 +186,13 @@ def overwritten(frame: Frame) -> Findings:
     reads, takers = _lost(stored)
     wrong = stored.touch[takers] == Touch.WRITE
     reads, takers = reads[wrong], takers[wrong]
-    found = [
-        finding(
-            frame,
-            int(stored.rows[taker]),
-            why=_why(frame, stored, read, taker),
-        )
-        for read, taker in _first_each(reads, takers)
-    ]
+    found = {
+        int(stored.rows[taker]): _why(frame, stored, read, taker)
+        for read, taker in reversed(_first_each(reads, takers))
+    }
     writes = (stored.touch == Touch.WRITE) & (stored.before >= 0) & ~stored.guarded
-    return Findings(int(np.sum(writes)), found)
+    listed = [finding(frame, row, why=why) for row, why in sorted(found.items())]
+    return Findings(int(np.sum(writes)), listed)
 
 
 def _first_each(reads: IntArray, takers: IntArray) -> list[tuple[int, int]]:
@@ -193,7 +219,7 @@ def freed(frame: Frame) -> Needs:
         _needs(frame, stored, (pairs[:, 0], pairs[:, 1]), nothing),
         _needs(frame, stored, (used, used), np.full(len(used), NO_EVENT)),
     ]
-    return _joined(parts)
+    return _joined(parts)._replace(once=True)
 
 
 def _used_free(stored: Stored) -> IntArray:
@@ -219,6 +245,7 @@ def misread(frame: Frame) -> Findings:
     other = filled & (stored.values[before] != stored.values)
     empty = reading & (stored.before < 0) & ~stored.given & ~stored.coming
     wrong = np.flatnonzero(other | empty)
+    wrong = wrong[first_of(stored.rows[wrong])[1]]
     found = [_misread(frame, stored, read) for read in wrong.tolist()]
     return Findings(int(np.sum(reading)), found)
 
@@ -239,7 +266,10 @@ def guarded(frame: Frame) -> Edges:
         return no_edges()
     ends = _ends(frame, stored)
     writers = np.flatnonzero(stored.guarded & (stored.touch == Touch.WRITE))
-    behind = writers[stored.before[writers] >= 0]
+    writers = writers[stored.before[writers] >= 0]
+    behind = writers[
+        ~_done_inside(frame, stored.rows[stored.before[writers]], stored.rows[writers])
+    ]
     pairs = [(ends[stored.before[behind]], behind)]
     readers = np.flatnonzero(stored.guarded & (stored.touch == Touch.READ))
     source = stored.source[readers]
@@ -247,12 +277,20 @@ def guarded(frame: Frame) -> Edges:
     follower = np.where(kept, stored.after[np.maximum(source, 0)], -1)
     given = ~kept & stored.given[readers]
     follower = np.where(given, _first_writes(stored)[stored.storage[readers]], follower)
-    waits = (follower >= 0) & (stored.rows[readers] != stored.rows[np.maximum(follower, 0)])
+    own, other = stored.rows[readers], stored.rows[np.maximum(follower, 0)]
+    waits = (follower >= 0) & (own != other) & ~_done_inside(frame, own, other)
     pairs.append((ends[readers[waits]], follower[waits]))
     before = np.concatenate([left for left, _ in pairs])
     after = frame.start(stored.rows[np.concatenate([right for _, right in pairs])])
     once = distinct(before * frame.events + after)
     return Edges(np.stack((once // frame.events, once % frame.events), axis=1))
+
+
+def _done_inside(frame: Frame, before: IntArray, after: IntArray) -> npt.NDArray[np.bool_]:
+    """Return which pairs of rows are members of one overlap, which runs the first before."""
+    ops = frame.ops
+    inside = ops.instruction[before] == ops.instruction[after]
+    return np.asarray(inside & (ops.bracket[after] == Bracket.OVERLAP) & (before < after))
 
 
 def held_back(frame: Frame, happened: npt.NDArray[np.bool_]) -> dict[int, list[int]]:
