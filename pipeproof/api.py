@@ -53,7 +53,7 @@ class Asked:
     """What is asked of a schedule; empty fields leave it to the schedule.
 
     `select` and `ignore` are rule codes or prefixes of them. `live` asks for the most that is live
-    at once, which is told anyway where the file bounds or sizes it.
+    at once, which is told anyway where the file gives sizes.
     """
 
     transports: tuple[str, ...] = ()
@@ -235,11 +235,10 @@ class _Judging:
         )
 
     def _live(self, model: Model) -> tuple[Live, ...]:
-        """Return the most that is live at once, where it is asked for, bounded or sized."""
-        described = self.schedule.described
-        if not self.asked.live and "sizes" not in described and "bounds" not in described:
+        """Return the most that is live at once, where it is asked for or sized."""
+        sized = "sizes" in self.schedule.described
+        if not self.asked.live and not sized:
             return ()
-        sized = "sizes" in described
         found, exact = graph.most_live(model)
         return tuple(
             Live(each.rank, each.kind, each.number, each.weight if sized else None, exact)

@@ -116,7 +116,7 @@ class TransportVerdict:
 
     `instances` counts, for each selected rule by its code, what it applied to. `steps` is the
     number of optimizer steps covered. `assumes` are ids of the register in `docs/trust.md`.
-    `live` is the most that is live at once, where the file bounds or sizes it.
+    `live` is the most that is live at once, where it is asked for or the file gives sizes.
     """
 
     name: str
