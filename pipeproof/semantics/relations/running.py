@@ -10,6 +10,7 @@ from pipeproof.ir.operations import IntArray
 from pipeproof.semantics.found import Edges
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.pairing import pair_signals
+from pipeproof.semantics.relations._ties import owners
 
 __all__ = ["Meeting", "collective", "collective_order", "issue", "meetings", "program", "signalled"]
 
@@ -55,15 +56,19 @@ class Meeting(NamedTuple):
 def meetings(frame: Frame) -> tuple[Meeting, ...]:
     """Return the collectives: the k-th entry of each rank into one name meets those of the others.
 
-    Collectives are told apart by name, communicator and ranks; a TIE by its parameter and ranks.
+    Collectives are told apart by name, communicator and ranks; a TIE by the copies that it is over,
+    its parameter and ranks.
     """
     ops = frame.ops
+    owner = owners(frame)
     entries: dict[tuple[str, ...], list[int]] = {}
     count: dict[tuple[str, ...], int] = {}
     for row in np.flatnonzero(ops.is_kind(Kind.COLL, Kind.TIE)).tolist():
         said = ops.attributes.get(row, {})
-        tie = "TIE" if ops.kind[row] == Kind.TIE else ""
-        name = said.get("param", "") if tie else said.get("name", "")
+        tie, name = "", said.get("name", "")
+        if ops.kind[row] == Kind.TIE:
+            name = said.get("param", "")
+            tie = f"TIE {owner(int(ops.stage[row]), name)}"
         ranks = ",".join(sorted(said.get("ranks", "").split(","), key=lambda r: (len(r), r)))
         key = (tie, name, str(int(ops.comm[row])), ranks)
         mine = (*key, str(int(ops.rank[row])))

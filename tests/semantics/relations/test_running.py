@@ -112,3 +112,16 @@ def test_ties_meet_by_parameter_and_ranks() -> None:
     made = frame("0TIE ranks=0,1 param=e; 0TIE ranks=0,1", "1TIE ranks=0,1; 1TIE ranks=0,1 param=e")
 
     assert [meeting.entries for meeting in meetings(made)] == [(0, 3), (1, 2)]
+
+
+def test_ties_of_different_copies_do_not_meet() -> None:
+    keys: dict[str, object] = {"placement": [0, 0, 1, 1], "gradients": {"tied": [[0, 2], [1, 3]]}}
+    made = frame("0TIE ranks=0,1; 1TIE ranks=0,1", "3TIE ranks=0,1; 2TIE ranks=0,1", **keys)
+
+    assert [meeting.entries for meeting in meetings(made)] == [(0, 3), (1, 2)]
+
+
+def test_ties_that_nothing_says_to_be_copies_meet_by_their_ranks() -> None:
+    made = frame("0TIE ranks=0,1", "1TIE ranks=0,1", stages=2)
+
+    assert [meeting.entries for meeting in meetings(made)] == [(0, 1)]
