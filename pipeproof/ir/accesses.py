@@ -14,6 +14,7 @@ from pipeproof.ir.values import ValueKind, read_value
 __all__ = [
     "Access",
     "Supply",
+    "awaited_reads",
     "codes",
     "gradients_of_weights",
     "known",
@@ -162,6 +163,20 @@ def gradients_of_weights(run: AsRun) -> Access:
     rows = rows[wanted & (np.asarray((*after, 0))[ops.stage[rows]] >= 0)]
     stage = np.asarray((*after, 0))[ops.stage[rows]]
     return Access(rows, codes(ValueKind.B, stage, ops.microbatch[rows]))
+
+
+def awaited_reads(run: AsRun) -> Access:
+    """Return every read that a receive without a handle completes for, where waits are at use.
+
+    Beside `reads`, the extra input of an F that names its storage, and what W reads of a gradient.
+    """
+    ops, direct, late = run.operations, reads(run), gradients_of_weights(run)
+    extra = np.asarray([row for row, said in ops.attributes.items() if "aux" in said], np.int64)
+    extra = extra[among(extra, known(run, Kind.F))]
+    if not len(late.rows) and not len(extra):
+        return direct
+    inputs = (extra, codes(ValueKind.A, 0, ops.microbatch[extra]))
+    return _join([(direct.rows, direct.values), (late.rows, late.values), inputs])
 
 
 class Supply(NamedTuple):

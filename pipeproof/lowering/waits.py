@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipeproof.ir.accesses import reads
+from pipeproof.ir.accesses import awaited_reads
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.as_run import AsRun, Waits
 from pipeproof.ir.operations import NONE, IntArray, read_only
@@ -84,7 +84,7 @@ def _next_boundary(run: AsRun, messages: IntArray) -> IntArray:
 
 def _first_reader(run: AsRun, receives: IntArray) -> IntArray:
     """Return the start of the first instruction after each receive that reads its value."""
-    ops, reading = run.operations, reads(run)
+    ops, reading = run.operations, awaited_reads(run)
     never = np.full(len(receives), np.iinfo(np.int64).max)
     if not len(reading.rows) or not len(receives):
         return never

@@ -42,6 +42,21 @@ def test_a_receive_at_use_ends_before_its_first_reader() -> None:
     assert found == {"RECV F0.0 from=0": "start 1F0"}
 
 
+@pytest.mark.parametrize(
+    ("program", "reader"),
+    [
+        ("RECV A.0 from=1 buf=s; 1F0 aux=s", "1F0 aux=s"),
+        ("RECV B1.0 from=1 buf=g; 0W0 gin=g", "0W0 gin=g"),
+        ("RECV A.0 from=1; 0F0", "end r0"),
+    ],
+)
+def test_what_storage_alone_names_is_read_too(program: str, reader: str) -> None:
+    found = waits(AT_USE, program, "", stages=2)
+    moment = reader if reader.startswith("end") else f"start {reader}"
+
+    assert list(found.values()) == [moment]
+
+
 def test_a_reader_before_the_receive_does_not_wait_for_it() -> None:
     assert waits(AT_USE, "", "1F0; RECV F0.0 from=0") == {"RECV F0.0 from=0": "end r1"}
 
