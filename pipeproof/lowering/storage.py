@@ -69,11 +69,13 @@ class _Writer:
         puts, into = self._puts()
         reading, of = self._reads()
         given_by = supply(self.ops, reading, puts)
+        reading, elsewhere = self._losses(reading, of, given_by.writer)
         where = self._found(puts, into, reading, given_by.writer)
         of = np.where(of >= 0, of, where)
         keeps = kept_contents(self.run, self.named, self.pools, reading, of)
         kept = kept_reads(self.run, keeps)
         given, told = self._excused(reading, given_by)
+        given |= elsewhere
         frees = np.flatnonzero(self.ops.is_kind(Kind.FREE))
         put = keeps.put
         return self._table(
@@ -86,23 +88,39 @@ class _Writer:
             ]
         )
 
+    def _losses(self, reading: Access, of: IntArray, writer: IntArray) -> tuple[Access, "_Bools"]:
+        """Let backwards that name where the loss is, which a forward made, read what stands there.
+
+        That is the output of that forward where it is put there. Else in a fragment, where
+        losses may be absent, what is there from the start: those reads are marked.
+        """
+        ops, values = self.ops, reading.values.copy()
+        made = ((values >> 56) == int(ValueKind.L)) & (of >= 0) & (writer >= 0)
+        made &= ops.is_kind(Kind.F)[writer] & ops.is_kind(Kind.B, Kind.I)[reading.rows]
+        output = np.flatnonzero(made & (self.named["out"][writer] == of))
+        forward = writer[output]
+        values[output] = codes(ValueKind.F, ops.stage[forward], ops.microbatch[forward])
+        made[output] = False
+        return Access(reading.rows, values), made & self.run.schedule.fragment
+
     def _excused(self, reading: Access, given_by: Supply) -> tuple["_Bools", "_Bools"]:
         """Return which reads are of what is there from the start, and which rules of order tell.
 
         No such rule knows what only storage is about: an extra input that is named, the gradient
-        that a W reads without its I.
+        that a W reads without its I, a value of a name of its own that nobody puts anywhere.
         """
         ops, run = self.ops, self.run
         absent = given_by.writer < 0
-        free = among(reading.values >> 56, (ValueKind.NAME, ValueKind.X, ValueKind.Y, ValueKind.A))
+        what = reading.values >> 56
+        free = among(what, (ValueKind.X, ValueKind.Y, ValueKind.A))
         given = absent & (given_by.later < 0) & (free | run.schedule.fragment)
         own = ops.stage[reading.rows] * run.microbatches + ops.microbatch[reading.rows]
         half = known(run, Kind.I)
         halves = among(own, ops.stage[half] * run.microbatches + ops.microbatch[half])
         alone = ops.is_kind(Kind.W)[reading.rows] & ~halves
-        extra = (reading.values >> 56) == int(ValueKind.A)
-        extra &= ops.is_kind(Kind.F)[reading.rows]
-        ruled = ~ops.is_kind(Kind.USE)[reading.rows] & ~alone & ~extra
+        extra = (what == ValueKind.A) & ops.is_kind(Kind.F)[reading.rows]
+        absence = (what == ValueKind.NAME) & (given_by.later < 0)
+        ruled = ~ops.is_kind(Kind.USE)[reading.rows] & ~alone & ~extra & ~absence
         return given, absent & ~given & ruled
 
     def _table(self, parts: list["_Part"]) -> Stored:
@@ -215,7 +233,7 @@ class _Writer:
                 gradients,
             )
         )
-        of = (self.named["aux"][extra], self._loss_named(losses), self.named["gin"][weights])
+        of = (self.named["aux"][extra], self.named["gin"][losses], self.named["gin"][weights])
         return Access(rows, values), np.concatenate(of)
 
     def _implicit_losses(self) -> IntArray:
@@ -224,18 +242,6 @@ class _Writer:
         rows = known(self.run, Kind.B, Kind.I)
         rows = rows[after[ops.stage[rows]] < 0]
         return rows[~among(ops.microbatch[rows], ops.microbatch[ops.is_kind(Kind.L)])]
-
-    def _loss_named(self, rows: IntArray) -> IntArray:
-        """Return the storage that a `gin` names for the loss, -1 where a forward made it itself."""
-        ops = self.ops
-        made = known(self.run, Kind.F)
-        size = self.run.schedule.stages * self.run.microbatches
-
-        def key(of: IntArray) -> IntArray:
-            own = ops.stage[of] * self.run.microbatches + ops.microbatch[of]
-            return np.asarray(ops.rank[of] * size + own)
-
-        return np.where(among(key(rows), key(made)), -1, self.named["gin"][rows])
 
     def _found(self, puts: Access, into: IntArray, reading: Access, writer: IntArray) -> IntArray:
         """Return where the value of each read was put by its writer, -1 for its own storage."""

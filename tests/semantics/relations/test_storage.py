@@ -837,8 +837,41 @@ def test_each_segment_keeps_its_own(program: str, found: str) -> None:
     check((program,), found, microbatches=1, segments=2)
 
 
-def test_a_loss_that_a_forward_made_has_storage_of_its_own() -> None:
-    check(("2F0; 2B0 gin=l",), "")
-    check(("WRITE l L.0; WRITE l v; 2B0 gin=l",), "PP503 r0.1, PP505 r0.2")
-    check(("WRITE l v; 2B0 gin=l",), "PP503 r0.0, PP505 r0.1")
-    check(("2B0 gin=l",), "")
+@pytest.mark.parametrize(
+    ("program", "found", "whole"),
+    [
+        ("2F0; 2B0", "", ""),
+        ("2F0 out=l; 2B0 gin=l", "", ""),
+        ("2F0 out=l; 2F1 out=l; 2B0 gin=l; 2B1 gin=l", "PP503 r0.1, PP505 r0.2", None),
+        ("2F0 out=l; 2B0 gin=g", "", "PP505 r0.1"),
+        ("2F0; 2I0 gin=g gout=g; 2W0", "", "PP505 r0.1"),
+        ("WRITE g v; 2F0; 2B0 gin=g", "PP503 r0.0, PP505 r0.2", "PP505 r0.2"),
+        ("WRITE l L.0; WRITE l v; 2F0; 2B0 gin=l", "PP503 r0.1, PP505 r0.3", None),
+        ("WRITE l L.0; WRITE l v; 2B0 gin=l", "PP503 r0.1, PP505 r0.2", None),
+        ("WRITE l v; 2B0 gin=l", "PP503 r0.0, PP505 r0.1", None),
+        ("2B0 gin=l", "", None),
+    ],
+)
+def test_a_loss_is_read_where_it_is_said_to_be(program: str, found: str, whole: str | None) -> None:
+    check((program,), found)
+    if whole is not None:
+        other = "; ".join(each.replace("2", "0", 1) for each in program.split("; "))
+        check((other,), whole, fragment=False, stages=1, microbatches=1)
+
+
+@pytest.mark.parametrize(
+    ("program", "found"),
+    [
+        ("USE a v; 0F0", "PP505 r0.0"),
+        ("WRITE a w; USE a v; 0F0", "PP505 r0.1"),
+        ("0F0; SEND v to=0 buf=a h=h", "PP105, PP201 r0.1, PP303 r0.1, PP505 r0.1"),
+        ("0F0 in=x", ""),
+        ("LOAD X.0 buf=x; 0F0 in=y", "PP505 r0.1"),
+        ("0F0 aux=s; WRITE s v; USE s v", ""),
+        ("WRITE s v; 0F0 aux=s; USE s v", "PP503 r0.0, PP505 r0.1"),
+    ],
+)
+def test_in_a_whole_schedule_only_inputs_are_there_from_the_start(program: str, found: str) -> None:
+    whole = {"fragment": False, "stages": 1, "microbatches": 1}
+
+    check((program,), found, under="buffered", **whole)
