@@ -35,7 +35,6 @@ IMPORTS = ("torch-csv",)
 PLANNED_IMPORTS = ("deepspeed", "megatron", "zero-bubble", "dualpipe", "runtime-trace")
 
 _SWITCH = one_of("true", "false")
-_NAME = pattern(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a name: letters, digits and _")
 _FRACTION = pattern(r"(0|[1-9][0-9]{0,17})(/[1-9][0-9]{0,17})?", "an exact fraction, as 1/4")
 _TIME = pattern(r"(0|[1-9][0-9]{0,14})(\.[0-9]{1,9})?", "a number of time units, as 1 or 0.5")
 _SIZE = pattern(
@@ -99,7 +98,7 @@ _STORAGE = keys(
         "send": keys(_POOL, needs=("slots",)),
         "stash": keys({**_POOL, "take": one_of("any")}, needs=("slots",)),
         "weights": keys({"slots": number(1)}, needs=("slots",)),
-        "registers": items(_NAME, expected="a list of names"),
+        "registers": items(one_of("loss", "grad"), expected="a list of loss and grad"),
     }
 )
 _WEIGHTS = keys(

@@ -106,21 +106,21 @@ class _Writer:
     def _excused(self, reading: Access, given_by: Supply) -> tuple["_Bools", "_Bools"]:
         """Return which reads are of what is there from the start, and which rules of order tell.
 
-        No such rule knows what only storage is about: an extra input that is named, the gradient
-        that a W reads without its I, a value of a name of its own that nobody puts anywhere.
+        A value with a name of its own that nobody puts on the rank is there from the start, as an
+        input that is never loaded. No rule of order knows what only storage is about: an extra
+        input that is named, and the gradient that a W reads without its I.
         """
         ops, run = self.ops, self.run
         absent = given_by.writer < 0
         what = reading.values >> 56
-        free = among(what, (ValueKind.X, ValueKind.Y, ValueKind.A))
+        free = among(what, (ValueKind.NAME, ValueKind.X, ValueKind.Y, ValueKind.A))
         given = absent & (given_by.later < 0) & (free | run.schedule.fragment)
         own = ops.stage[reading.rows] * run.microbatches + ops.microbatch[reading.rows]
         half = known(run, Kind.I)
         halves = among(own, ops.stage[half] * run.microbatches + ops.microbatch[half])
         alone = ops.is_kind(Kind.W)[reading.rows] & ~halves
         extra = (what == ValueKind.A) & ops.is_kind(Kind.F)[reading.rows]
-        absence = (what == ValueKind.NAME) & (given_by.later < 0)
-        ruled = ~ops.is_kind(Kind.USE)[reading.rows] & ~alone & ~extra & ~absence
+        ruled = ~ops.is_kind(Kind.USE)[reading.rows] & ~alone & ~extra
         return given, absent & ~given & ruled
 
     def _table(self, parts: list["_Part"]) -> Stored:

@@ -30,7 +30,7 @@ from tests.frontends.made import HEAD, wrong, wrong_keys
         ("storage: {receive: {slot: use mod slots}}", "4:20", "the key 'slots' is missing"),
         ("storage: {send: {slots: 2, take: any}}", "4:28", "'take' is no key here"),
         ("storage: {stash: {slots: 2, slot: m mod 2}}", "4:35", "write one of microbatch mod"),
-        ("storage: {registers: [a b]}", "4:23", "write a name"),
+        ("storage: {registers: [a b]}", "4:23", "write one of loss, grad"),
         ("weights: {policy: 3bw}", "4:19", "did you mean '2bw'?"),
         ("gradients: {coefficients: [0.5, 1]}", "4:28", "write an exact fraction"),
         ("gradients: {coefficients: {tokens: [x, 1]}}", "4:37", "write a whole number"),
