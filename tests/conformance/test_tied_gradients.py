@@ -73,12 +73,18 @@ TIED = [
     ),
     ((f"0B0; 0TIE {BOTH} param=E; 0STEP", f"1B0; 1TIE {BOTH} param=E; 1STEP"), PAIR, []),
     (
-        (f"0B0; 0TIE {BOTH} param=E; 0W1 param=E; 0STEP", f"1B0; 1B1; 1TIE {BOTH} param=E; 1STEP"),
+        (
+            f"0W0 param=E; 0TIE {BOTH} param=E; 0W1 param=E; 0STEP",
+            f"1B0; 1B1; 1TIE {BOTH} param=E; 1STEP",
+        ),
         tie(2, [[0, 1]], microbatches=2, fragment=True),
         ["PP707 r0.3"],
     ),
     (
-        (f"0B0; 0TIE {BOTH} param=E; 0W1 param=a; 0STEP", f"1B0; 1B1; 1TIE {BOTH} param=E; 1STEP"),
+        (
+            f"0W0 param=E; 0W0 param=a; 0W1 param=E; 0TIE {BOTH} param=E; 0W1 param=a; 0STEP",
+            f"1B0; 1B1; 1TIE {BOTH} param=E; 1STEP",
+        ),
         tie(2, [[0, 1]], microbatches=2, fragment=True),
         [],
     ),

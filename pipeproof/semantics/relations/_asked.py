@@ -39,6 +39,12 @@ class Asked:
         self.nothing = np.asarray([each == 0 for each in self.coefficients], np.bool_)
         self.line_of = _line_of(frame, self.total)
 
+    @property
+    def surplus(self) -> str:
+        """Why a STEP beyond those covered has nothing to take."""
+        covered = "1 step is" if self.steps == 1 else f"{self.steps} steps are"
+        return f"nothing was added since the step before; {covered} covered"
+
     def coefficient(self, microbatch: int) -> Fraction:
         """Return the coefficient with which a microbatch is to enter the gradient."""
         return self.coefficients[microbatch % self.per_step]

@@ -78,7 +78,7 @@ class _Contents:
         until = held.turn + 1 if use.row >= 0 else asked.steps
         for microbatch in range(held.turn * asked.per_step, until * asked.per_step):
             if self.frame.fragment:
-                due = own.adds(microbatch, held.name)
+                due = microbatch in own.rows
             else:
                 due = bool(self.runs[use.stage][microbatch]) and microbatch not in own.elsewhere
             if due:
@@ -86,6 +86,8 @@ class _Contents:
 
     def _judge_step(self, use: Use, held: Held) -> None:
         have = _by_origin(held)
+        if held.turn >= self.asked.steps and not self.frame.fragment and use.row >= 0:
+            self._judge_surplus(use, held)
         due = set[int]()
         for microbatch in self._due(use, held):
             due.add(microbatch)
@@ -99,6 +101,12 @@ class _Contents:
         for (stage, microbatch), shares in have.items():
             if stage == use.stage and microbatch not in due:
                 self._report_foreign(use, held, microbatch, shares)
+
+    def _judge_surplus(self, use: Use, held: Held) -> None:
+        """A STEP beyond those covered has nothing to take."""
+        if held.added < 0 and self.own[use.stage].is_asked(held.name):
+            item = Item(held.turn * self.asked.per_step, self.asked.surplus, held.name)
+            self.counts.lost.add(Used(use.stage, use.row), item)
 
     def _report_foreign(self, use: Use, held: Held, microbatch: int, shares: list[Share]) -> None:
         step = microbatch // self.asked.per_step

@@ -123,6 +123,18 @@ class _Counter:
         unused = (self.turn >= ends) & (ends >= self.asked.steps)
         foreign = ~on_time & ~unused
         self._report_foreign(self.key[foreign], self.turn[foreign])
+        if not self.frame.fragment:
+            self._report_surplus()
+
+    def _report_surplus(self) -> None:
+        """A STEP beyond those covered has nothing to take."""
+        first = self.asked.steps
+        for stage in np.flatnonzero(self.number > first).tolist():
+            taking = set(self.turn[self.key // self.total == stage].tolist())
+            for turn in range(first, int(self.number[stage])):
+                use = self.use(stage, turn)
+                if use is not None and turn not in taking:
+                    self.counts.lost.add(use, Item(turn * self.asked.per_step, self.asked.surplus))
 
     def _judge_due(self, on_time: npt.NDArray[np.bool_], step: IntArray) -> None:
         due = self.due()
@@ -207,12 +219,12 @@ def unnormed_uses(frame: Frame, asked: Asked, stages: list[int]) -> tuple[int, l
     ]
     last = _last(frame, changed)
     norm = _last(frame, np.asarray(norms, np.int64))
-    adding = set(distinct(ops.stage[counter.rows]).tolist())
+    adding = _last(frame, counter.rows)
     used = [
         (stage, turn)
         for stage in stages
         for turn in range(int(counter.number[stage]) + 1)
-        if _is_used(counter, stage, turn, adds=stage in adding)
+        if _is_used(counter, stage, turn, adds=(stage, turn) in adding)
     ]
     bare = [
         counter.use(stage, turn)

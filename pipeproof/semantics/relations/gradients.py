@@ -138,12 +138,11 @@ def _covered(use: Use, held: Held) -> bool:
 
 
 def _used(frame: Frame, found: Interpretation) -> Iterator[Use]:
-    """Yield the uses that are asked: each STEP, and the end of a program that adds to a stage."""
-    ops = frame.ops
-    adding = set(ops.stage[ops.is_kind(Kind.B, Kind.W)].tolist())
+    """Yield the uses that are asked: each STEP, and the end of a program that still adds."""
     updates = Asked(frame).each_update
     for use in found.uses:
-        if use.row >= 0 or (use.held and use.stage in adding and not (updates and use.stepped)):
+        adds = any(held.added >= 0 for held in use.held)
+        if use.row >= 0 or (adds and not (updates and use.stepped)):
             yield use
 
 

@@ -43,6 +43,16 @@ LOST = [
     ("0B0; 0ZERO", {}, ["PP701 r0.2"]),
     ("0W0; 0W1; 0STEP", M2, []),
 ]
+LOST += [
+    ("0B0; 0STEP; 0STEP", {}, ["PP701 r0.2"]),
+    ("0B0; 0STEP; 0STEP", FRAGMENT, []),
+    ("0B0; 0STEP; 0SKIP", {}, []),
+    ("0ZERO; 0B0; 0STEP; 0STEP", {}, ["PP701 r0.3"]),
+    ("0B0; 0STEP; 0STEP", {"weights": {"updates": "microbatch"}}, []),
+    ("0W0 param=a; 0W0 param=b; 0W1 param=a; 0STEP", M2, ["PP701 r0.3"]),
+    ("0W0 param=a; 0W0 param=b; 0W1 param=a; 0STEP", {**M2, **FRAGMENT}, ["PP701 r0.3"]),
+    ("0B0; 0STEP; 0B0 c=1/2", {**T2, **FRAGMENT}, ["PP703 r0.3", "PP706 r0.1"]),
+]
 REPEATED = [
     ("0B0; 0B0; 0STEP", {}, ["PP702 r0.2"]),
     ("0B0; 0W0; 0STEP", {}, ["PP702 r0.2"]),
@@ -123,7 +133,7 @@ STEPS = [
     ("0B0; 0STEP; 0ROLLBACK; 0B1; 0STEP", M2, []),
     ("0B0; 0STEP; 0ROLLBACK; 0B0; 0STEP", {}, ["PP702 r0.4"]),
     ("0STEP; 0ROLLBACK; 0STEP", {**M2, **FRAGMENT}, []),
-    ("0B0; 0B1; 0STEP; 0COMMIT; 0ROLLBACK; 0STEP", M2, []),
+    ("0B0; 0B1; 0STEP; 0COMMIT; 0ROLLBACK; 0STEP", M2, ["PP701 r0.5"]),
 ]
 STALE = [
     ("0STALE; 0B0; 0STEP", {}, ["PP708 r0.2"]),
