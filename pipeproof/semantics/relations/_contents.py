@@ -143,7 +143,7 @@ class _Contents:
             self.counts.repeated.add(used, Item(microbatch, why, held.name, origin))
             return
         total = _total(shares)
-        if total == asked or late:
+        if total == asked or (late and all(self._is_part(share.row) for share in shares)):
             return
         times = max(share.times for share in shares)
         if times > 1:

@@ -44,6 +44,8 @@ LOST = [
     ("0W0; 0W1; 0STEP", M2, []),
 ]
 LOST += [
+    ("0B0; 0B1 c=1/2; 0STEP; 0B0", MEAN, ["PP703 r0.2", "PP706 r0.2"]),
+    ("0B0 c=1/4; 0B1 c=1/2; 0STEP; 0B0 c=1/4", MEAN, ["PP706 r0.2"]),
     ("0B0; 0STEP; 0STEP", {}, ["PP701 r0.2"]),
     ("0B0; 0STEP; 0STEP", FRAGMENT, []),
     ("0B0; 0STEP; 0SKIP", {}, []),
