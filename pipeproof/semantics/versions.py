@@ -15,27 +15,22 @@ import numpy.typing as npt
 
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.as_run import AsRun
-from pipeproof.ir.operations import IntArray, Operations, read_only
+from pipeproof.ir.operations import IntArray, read_only
 from pipeproof.ir.sets import among, distinct
+from pipeproof.semantics._following import (
+    ENDS,
+    follow,
+    followed_stages,
+    ints,
+    joined,
+    parameters,
+)
+from pipeproof.semantics._reads import READERS, Plain, Reads, at_home, identified, plain_reads
 from pipeproof.semantics._weights import Followed, Ledger
 
 __all__ = ["READERS", "Reads", "Versions", "identified", "versions_of"]
 
-READERS = (Kind.F, Kind.B, Kind.I, Kind.W, Kind.R)
-_ENDS = (Kind.STEP, Kind.SKIP)
-_MOVES = (Kind.STEP, Kind.COMMIT, Kind.ROLLBACK, Kind.GATHER)
 _Flags = npt.NDArray[np.bool_]
-
-
-class Reads(NamedTuple):
-    """What is read: row `rows[k]` reads `versions[k]`, both shape `(n,)`.
-
-    Rows ascend. A row stands more than once where it reads several weights, or a weight of which
-    it reads several versions.
-    """
-
-    rows: IntArray
-    versions: IntArray
 
 
 class Ends(NamedTuple):
@@ -54,8 +49,8 @@ class Versions:
     (`made` where it is committed at once), and whether it is `withdrawn` or `absent` (named by
     an operation while there is no such version). The version of index w is the first of weight w.
     `empty` are the rows that read a cache which was never filled. `changes` are (weight, row,
-    version): what becomes current by which row. `special` marks stages whose reads are not just
-    what is current.
+    version): what becomes current by which row. `lost` are the STEPs that are withdrawn. It is
+    `plain` if every operation reads what is current.
     """
 
     run: AsRun
@@ -71,7 +66,7 @@ class Versions:
     empty: IntArray
     changes: tuple[IntArray, IntArray, IntArray]
     lost: IntArray
-    special: _Flags
+    plain: bool
 
     @property
     def still(self) -> bool:
@@ -82,7 +77,7 @@ class Versions:
     def matters(self) -> bool:
         """Whether weights change, are copied, or are spoken of."""
         spoken = "weights" in self.run.schedule.described
-        return spoken or len(self.number) > len(self.stage) or bool(np.any(self.special))
+        return spoken or len(self.number) > len(self.stage) or not self.plain
 
     @cached_property
     def uncounted(self) -> IntArray:
@@ -108,7 +103,7 @@ class Versions:
     def ends(self) -> Ends:
         """The STEPs and SKIPs of the first copy that count, for each weight that they are about."""
         ops, run = self.run.operations, self.run
-        rows = np.flatnonzero(ops.is_kind(*_ENDS) & _at_home(run) & (run.copy == 0))
+        rows = np.flatnonzero(ops.is_kind(*ENDS) & at_home(run) & (run.copy == 0))
         rows = rows[~among(rows, self.lost)]
         first = self.weights_of_stage
         plain = rows[np.diff(first)[ops.stage[rows]] == 1]
@@ -177,10 +172,12 @@ class Versions:
         if not 0 <= stage < self.run.schedule.stages:
             return None
         low, high = np.searchsorted(self.reads.rows, (row, row + 1)).tolist()
-        if low < high or (ops.kind[row] in READERS and self.special[stage]):
+        home = self.run.placement[stage] == ops.rank[row]
+        known = home and 0 <= ops.microbatch[row] < self.run.microbatches
+        if low < high or (known and ops.kind[row] in READERS):
             read = distinct(self.number[self.reads.versions[low:high]])
             return int(read[0]) if len(read) == 1 else None
-        if self.run.placement[stage] != ops.rank[row]:
+        if not home:
             return 0
         own = np.arange(self.weights_of_stage[stage], self.weights_of_stage[stage + 1])
         return int(np.max(self.number[self.current(own, np.full(len(own), row))]))
@@ -188,168 +185,56 @@ class Versions:
 
 def versions_of(run: AsRun) -> Versions:
     """Return which versions the operations of `run` read."""
-    ops = run.operations
-    special = _special(run)
-    names = _names(run, special)
+    chosen = followed_stages(run)
+    names = parameters(run, chosen)
     counts = np.ones(run.schedule.stages, np.int64)
     for stage, own in names.items():
         counts[stage] = len(own)
     first = np.concatenate(([0], np.cumsum(counts)))
-    total = int(first[-1])
-    steps = np.flatnonzero(ops.is_kind(Kind.STEP) & _at_home(run))
-    rows = np.flatnonzero(ops.is_kind(*READERS) & identified(run))
-    if special.any():
-        steps, rows = steps[~special[ops.stage[steps]]], rows[~special[ops.stage[rows]]]
-    order = np.argsort(ops.stage[steps], kind="stable")
-    steps, owner = steps[order], first[ops.stage[steps[order]]]
-    plain = _plain_reads(ops, rows, steps, first)
-    began = np.searchsorted(owner, owner)
-    ledger = Ledger(total + len(steps))
-    followed = _follow(run, special, names, first, ledger) if special.any() else []
-    changes = (
-        np.concatenate((owner, _column(followed, 0))),
-        np.concatenate((steps, _column(followed, 1))),
-        np.concatenate((np.arange(len(steps)) + total, _column(followed, 2))),
-    )
-    start, none = np.full(total, -1, np.int64), np.zeros(total + len(steps), np.bool_)
+    plain, rows = _plain(run, chosen, first)
+    ledger = Ledger(plain.base + len(plain.steps))
+    reads, named = plain_reads(run, rows, plain, ledger)
+    followed = follow(run, chosen, names, first, ledger) if chosen.any() else []
+    start, none = np.full(plain.base, -1, np.int64), np.zeros(ledger.base, np.bool_)
     return Versions(
         run=run,
         stage=np.repeat(np.arange(run.schedule.stages), counts),
-        names=tuple(_flat_names(names, counts)) if names else ("",) * total,
-        weight=np.concatenate((np.arange(total), owner, _ints(ledger.weight))),
-        number=np.concatenate((start + 1, np.arange(len(steps)) - began + 1, _ints(ledger.number))),
-        made=np.concatenate((start, steps, _ints(ledger.made))),
-        settled=np.concatenate((start, steps, _ints(ledger.settled))),
+        names=tuple(_flat_names(names, counts)) if names else ("",) * plain.base,
+        weight=np.concatenate((np.arange(plain.base), plain.owner, ints(ledger.weight))),
+        number=np.concatenate((start + 1, plain.numbers, ints(ledger.number))),
+        made=np.concatenate((start, plain.steps, ints(ledger.made))),
+        settled=np.concatenate((start, plain.steps, ints(ledger.settled))),
         withdrawn=np.concatenate((none, np.asarray(ledger.withdrawn, np.bool_))),
         absent=np.concatenate((none, np.asarray(ledger.absent, np.bool_))),
-        reads=_joined(plain, followed),
-        empty=_ints(sorted(row for each in followed for row in each.empty)),
-        changes=changes,
-        lost=_ints(sorted({row for each in followed for row in each.lost})),
-        special=special,
+        reads=joined(reads, followed),
+        empty=ints(sorted(row for each in followed for row in each.empty)),
+        changes=_changes(plain, followed),
+        lost=ints(sorted({row for each in followed for row in each.lost})),
+        plain=not followed and not named,
     )
 
 
-def _ints(values: list[int]) -> IntArray:
-    return np.asarray(values, np.int64)
+def _plain(run: AsRun, chosen: _Flags, first: IntArray) -> tuple[Plain, IntArray]:
+    """Return the STEPs of the stages that need not be followed, and what reads their weights."""
+    ops = run.operations
+    steps = np.flatnonzero(ops.is_kind(Kind.STEP) & at_home(run))
+    rows = np.flatnonzero(ops.is_kind(*READERS) & identified(run))
+    if chosen.any():
+        steps, rows = steps[~chosen[ops.stage[steps]]], rows[~chosen[ops.stage[rows]]]
+    steps = steps[np.argsort(ops.stage[steps], kind="stable")]
+    return Plain(steps, first[ops.stage[steps]], int(first[-1]), first), rows
 
 
-def _column(followed: list[Followed], side: int) -> IntArray:
-    return _ints([change[side] for each in followed for change in each.changes])
+def _changes(plain: Plain, followed: list[Followed]) -> tuple[IntArray, IntArray, IntArray]:
+    weights, rows, versions = (
+        ints([change[side] for each in followed for change in each.changes]) for side in range(3)
+    )
+    return (
+        np.concatenate((plain.owner, weights)),
+        np.concatenate((plain.steps, rows)),
+        np.concatenate((np.arange(len(plain.steps)) + plain.base, versions)),
+    )
 
 
 def _flat_names(names: Mapping[int, tuple[str, ...]], counts: IntArray) -> list[str]:
     return [name for stage in range(len(counts)) for name in names.get(stage, ("",))]
-
-
-def _at_home(run: AsRun) -> _Flags:
-    """Return which rows are of a stage that lives on their rank."""
-    ops = run.operations
-    known = (ops.stage >= 0) & (ops.stage < run.schedule.stages)
-    home = np.asarray((*run.placement, -1))
-    return np.asarray(known & (home[np.where(known, ops.stage, -1)] == ops.rank))
-
-
-def identified(run: AsRun) -> _Flags:
-    """Return which rows at home name a microbatch that exists."""
-    ops = run.operations
-    return _at_home(run) & (ops.microbatch >= 0) & (ops.microbatch < run.microbatches)
-
-
-def _special(run: AsRun) -> _Flags:
-    """Return which stages do more than read what is current, shape `(stages,)`."""
-    ops = run.operations
-    special = np.zeros(run.schedule.stages, np.bool_)
-    marked = ops.is_kind(Kind.COMMIT, Kind.ROLLBACK, Kind.GATHER)
-    rows = [int(row) for row in np.flatnonzero(marked)] if marked.any() else []
-    ends, readers = {int(kind) for kind in _ENDS}, {int(kind) for kind in READERS}
-    for row, said in ops.attributes.items():
-        kind = int(ops.kind[row])
-        reads = said.get("w", "latest") != "latest" or "wv" in said or "fill" in said
-        if (kind in readers and reads) or (kind in ends and "param" in said):
-            rows.append(row)
-    if rows:
-        found = np.asarray(rows)
-        special[ops.stage[found[_at_home(run)[found]]]] = True
-    return special
-
-
-def _names(run: AsRun, special: _Flags) -> dict[int, tuple[str, ...]]:
-    """Return the parameters of the stages whose STEPs or SKIPs name some."""
-    ops = run.operations
-    if not special.any():
-        return {}
-    named: dict[int, dict[str, None]] = {}
-    for row in np.flatnonzero(ops.is_kind(*_ENDS) & _at_home(run)).tolist():
-        name = ops.attributes.get(row, {}).get("param", "")
-        named.setdefault(int(ops.stage[row]), {})[name] = None
-    return {stage: tuple(sorted(own)) for stage, own in named.items() if own.keys() != {""}}
-
-
-def _plain_reads(ops: Operations, rows: IntArray, steps: IntArray, first: IntArray) -> Reads:
-    """Return what rows read that read what is current: the version after the STEPs before them."""
-    owner = first[ops.stage[rows]]
-    versions = owner
-    if len(steps):
-        size, total = len(ops) + 1, int(first[-1])
-        keys = ops.stage[steps] * size + steps
-        at = np.searchsorted(keys, ops.stage[rows] * size + rows)
-        low = np.searchsorted(keys, np.arange(len(first)) * size)[ops.stage[rows]]
-        versions = np.where(at > low, total + at - 1, owner)
-    return Reads(rows, versions)
-
-
-def _follow(
-    run: AsRun,
-    special: _Flags,
-    names: Mapping[int, tuple[str, ...]],
-    first: IntArray,
-    ledger: Ledger,
-) -> list[Followed]:
-    """Follow each special stage along its program."""
-    ops = run.operations
-    chosen = np.flatnonzero((identified(run) & ops.is_kind(*READERS)) | _moving(run))
-    chosen = chosen[special[ops.stage[chosen]]]
-    found: dict[int, Followed] = {}
-    buckets = _buckets(run, chosen)
-    for row, stage, kind, microbatch in zip(
-        chosen.tolist(),
-        ops.stage[chosen].tolist(),
-        ops.kind[chosen].tolist(),
-        ops.microbatch[chosen].tolist(),
-        strict=True,
-    ):
-        if stage not in found:
-            own = enumerate(names.get(stage, ("",)), int(first[stage]))
-            weights = {name: weight for weight, name in own}
-            found[stage] = Followed(weights, buckets.get(stage, ()), ledger)
-        found[stage].take(row, Kind(kind), microbatch, ops.attributes.get(row, {}))
-    return list(found.values())
-
-
-def _moving(run: AsRun) -> _Flags:
-    return np.asarray(run.operations.is_kind(*_MOVES) & _at_home(run))
-
-
-def _buckets(run: AsRun, rows: IntArray) -> dict[int, tuple[str, ...]]:
-    """Return the parts in which stages with a GATHER hold their copy; `""` is what none names."""
-    ops = run.operations
-    found: dict[int, dict[str, None]] = {}
-    for row in rows[ops.is_kind(Kind.GATHER)[rows]].tolist():
-        name = ops.attributes.get(row, {}).get("bucket", "")
-        found.setdefault(int(ops.stage[row]), {})[name] = None
-    for row in rows[ops.is_kind(Kind.F)[rows]].tolist() if found else ():
-        part = ops.attributes.get(row, {}).get("bucket")
-        if part is not None and int(ops.stage[row]) in found:
-            found[int(ops.stage[row])][part] = None
-    return {stage: tuple(own) for stage, own in found.items()}
-
-
-def _joined(plain: Reads, followed: list[Followed]) -> Reads:
-    if not followed:
-        return plain
-    listed = [read for each in followed for read in each.reads]
-    rows = np.concatenate((plain.rows, _ints([row for row, _ in listed])))
-    versions = np.concatenate((plain.versions, _ints([version for _, version in listed])))
-    order = np.argsort(rows, kind="stable")
-    return Reads(rows[order], versions[order])

@@ -127,6 +127,7 @@ class _Taking:
         self.implicit = not np.any(self.ops.is_kind(Kind.STEP, Kind.SKIP))
         self.read = _read(versions)
         self.broken = _broken(versions, self.read)
+        self.numbers = _changed(versions)
         rows, weights = versions.adds
         self.taken: dict[tuple[int, int], dict[int, None]] = {}
         for weight, end, microbatch in zip(
@@ -195,7 +196,7 @@ class _Taking:
     def _part(self, weight: int, row: int) -> Part:
         versions, run = self.versions, self.versions.run
         stage = int(versions.stage[weight])
-        current = int(applied_to(versions, np.asarray([row]), np.asarray([weight]))[0])
+        current = self.numbers[weight, row]
         groups: dict[tuple[int, ...], list[int]] = {}
         for microbatch in self.taken.get((weight, row), ()):
             read = self.read.get((weight, microbatch))
@@ -223,6 +224,15 @@ class _Taking:
             return int(written.position[self.versions.run.written[row]])
         own = written.position[written.rank == rank]
         return int(own.max(initial=-1)) + 1
+
+
+def _changed(versions: Versions) -> Mapping[tuple[int, int], int]:
+    """Return the number that each STEP or SKIP finds of a weight, and the end of the programs."""
+    every = np.arange(len(versions.stage))
+    weights = np.concatenate((versions.ends.weights, every))
+    rows = np.concatenate((versions.ends.rows, np.full(len(every), NONE)))
+    found = applied_to(versions, rows, weights)
+    return dict(zip(zip(weights.tolist(), rows.tolist(), strict=True), found.tolist(), strict=True))
 
 
 def _read(versions: Versions) -> Mapping[tuple[int, int], set[int]]:

@@ -1,9 +1,12 @@
 """The table of what operations read, row by row."""
 
+import random
+
 import numpy as np
 import pytest
 
 from pipeproof.ir.actions import Kind
+from pipeproof.semantics import versions
 from pipeproof.semantics.versions import READERS, Versions, versions_of
 from tests.semantics.made import run
 
@@ -89,12 +92,12 @@ def test_a_version_of_the_same_number_may_be_another() -> None:
     assert made.uncounted.tolist() == [2]
 
 
-def test_reads_of_a_special_stage_and_a_plain_one_come_in_order_of_rows() -> None:
-    made = table("0F0 w=0; 0STEP; 0B0", "1F0; 1STEP; 1B0")
+def test_reads_of_a_followed_stage_and_a_plain_one_come_in_order_of_rows() -> None:
+    made = table("0F0 fill=1; 0STEP; 0B0", "1F0; 1STEP; 1B0")
 
     assert made.reads.rows.tolist() == [0, 2, 3, 5]
     assert made.number[made.reads.versions].tolist() == [0, 1, 0, 1]
-    assert made.special.tolist() == [True, False]
+    assert not made.plain
 
 
 def test_operations_out_of_place_or_of_unknown_identity_read_nothing() -> None:
@@ -133,3 +136,32 @@ def test_where_weights_never_change_nothing_matters() -> None:
     assert table("0F0 w=cache; 0B0").matters
     assert table("0F0; 0B0; 0STEP").still
     assert not table("0F0; 0STEP; 0B0").still
+
+
+def drawn(rng: random.Random) -> str:
+    """A program of one stage whose operations read in every way that needs no copy."""
+    program: list[str] = []
+    for m in range(4):
+        for kind in "FRIW":
+            ways = ["", "", " w=latest", " w=stash", f" w={rng.randint(0, 3)}"]
+            ways += [] if kind in "FR" else [" w=none", " wv=1", f" w=stash wv={rng.randint(0, 3)}"]
+            program.append(f"0{kind}{m}{rng.choice(ways)}")
+    rng.shuffle(program)
+    for _ in range(rng.randint(0, 3)):
+        program.insert(rng.randint(0, len(program)), "0STEP")
+    return "; ".join(program)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_is_counted_is_what_is_followed(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = run(drawn(random.Random(seed)), microbatches=4)
+    counted = versions_of(made)
+    monkeypatch.setattr(versions, "followed_stages", lambda _: np.ones(1, np.bool_))
+    followed = versions_of(made)
+
+    for one in (counted, followed):
+        assert not np.any(one.withdrawn)
+    assert counted.reads.rows.tolist() == followed.reads.rows.tolist()
+    for column in ("number", "absent", "made"):
+        left, right = (getattr(one, column)[one.reads.versions] for one in (counted, followed))
+        assert left.tolist() == right.tolist()

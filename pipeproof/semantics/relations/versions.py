@@ -63,8 +63,9 @@ def _ahead(frame: Frame) -> tuple[IntArray, IntArray]:
     versions, rows = frame.versions, frame.versions.reads.rows
     back = frame.ops.is_kind(Kind.B, Kind.I, Kind.W)[rows] & (frame.run.copy[rows] == 0)
     late = np.flatnonzero(back & among(rows, versions.uncounted))
-    if not len(late):
-        return late, late
+    every = np.flatnonzero(frame.ops.is_kind(Kind.F)[rows])
+    if not len(late) or not len(every):
+        return late[:0], late[:0]
     counting = evaluations(versions, Kind.F)
     total, size = frame.run.microbatches + 1, len(frame.ops) + 1
 
@@ -72,7 +73,6 @@ def _ahead(frame: Frame) -> tuple[IntArray, IntArray]:
         weight = versions.weight[versions.reads.versions[at]]
         return np.asarray((weight * total + frame.ops.microbatch[rows[at]]) * size)
 
-    every = np.flatnonzero(frame.ops.is_kind(Kind.F)[rows])
     every = every[np.argsort(key(every) + rows[every], kind="stable")]
     keys = key(every)
     place = np.searchsorted(keys + rows[every], key(late) + rows[late]) - 1
@@ -152,7 +152,7 @@ def _plainly_asked(versions: Versions, policy: Policy) -> bool:
     if policy.name in ("stash", "latest", "vertical") or not len(versions.ends.rows):
         return True
     once = (versions.run.schedule.steps or 1) == 1 and policy.every == "step"
-    return once and not bool(versions.special.any())
+    return once and versions.plain
 
 
 def _in_mixture(versions: Versions, policy: Policy, at: IntArray) -> _Flags:
