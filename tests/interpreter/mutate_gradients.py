@@ -41,12 +41,14 @@ def contribution_left_out(rng: Random, draft: Draft) -> Draft | None:
     if chosen is None:
         return None
     del chosen[0][chosen[1]]
-    return draft
+    return draft if draft.spots("B", "I", "W") else None
 
 
 def assigned(rng: Random, draft: Draft) -> Draft | None:
     """A contribution overwrites what was there."""
-    chosen = pick(rng, _contributions(draft))
+    every = _contributions(draft)
+    later = [(p, n) for p, n in every if _window(draft, p, p[n].stage, n)]
+    chosen = pick(rng, later if rng.random() < 0.9 else every)
     if chosen is None:
         return None
     chosen[0][chosen[1]].attributes["mode"] = "assign"
@@ -157,13 +159,22 @@ def _before_last(rng: Random, draft: Draft, kind: str) -> Draft | None:
     """Moves an instruction before the last contribution of its window, at least."""
     found = []
     for program, position in draft.spots(kind):
-        earlier = _window(draft, program, program[position].stage, position)
+        line = program[position]
+        earlier = [
+            n for n in _window(draft, program, line.stage, position) if _shared(line, program[n])
+        ]
         found += [(program, position, n) for n in earlier[-2:]]
     chosen = pick(rng, found)
     if chosen is None:
         return None
     move(*chosen)
     return draft
+
+
+def _shared(one: Line, other: Line) -> bool:
+    """Whether two instructions are about one parameter."""
+    names = {line.attributes.get("param", "") for line in (one, other)}
+    return len(names) == 1 or "" in names
 
 
 def reduced_early(rng: Random, draft: Draft) -> Draft | None:
@@ -204,7 +215,8 @@ def reduction_left_out(rng: Random, draft: Draft) -> Draft | None:
     stage = program[position].stage
     reductions = sum(program[n].stage == stage for program, n in draft.spots("REDUCE"))
     others = len(draft.spots("REDUCE")) - reductions
-    if not others and reductions < 2 and "required" not in draft.keys.get("gradients", ""):
+    asked = draft.keys.get("gradients", "")
+    if "once" in asked or (not others and reductions < 2 and "required" not in asked):
         return None
     del program[position]
     if handle:
@@ -247,9 +259,7 @@ def tied_while_reduced(rng: Random, draft: Draft) -> Draft | None:
     if chosen is None:
         return None
     program, source, target = chosen
-    shard = program[source].kind == "REDUCE" and not _handle(program[source])
     move(program, source, target)
-    del shard
     return draft
 
 
@@ -260,6 +270,7 @@ def shards_differ(rng: Random, draft: Draft) -> Draft | None:
         for program, position in draft.spots("TIE")
         for n in _of(program, program[position].stage, "REDUCE")
         if n < position
+        and not set(_of(program, program[position].stage, "STEP")) & set(range(n, position))
     ]
     chosen = pick(rng, found)
     if chosen is None:

@@ -36,7 +36,7 @@ def _unstash(rng: Random, draft: Draft, kinds: tuple[str, ...]) -> Draft | None:
                 other.kind == "STEP" and other.stage == line.stage
                 for other in _between(program, own, position)
             )
-            found += [line] * (4 if moved else 1)
+            found += [line] if moved or rng.random() < 0.01 else []
     chosen = pick(rng, found)
     if chosen is None:
         return None
@@ -150,11 +150,12 @@ def no_such_version(rng: Random, draft: Draft) -> Draft | None:
     chosen = pick(rng, [(p[n].stage, p[n].microbatch) for p, n in draft.spots("F")])
     if chosen is None:
         return None
+    number = str(20 + rng.randint(0, 3))
     for program, position in draft.spots("F", *_AFTER):
         line = program[position]
         if (line.stage, line.microbatch) == chosen:
             line.attributes.pop("wv", "")
-            line.attributes["w"] = str(20 + rng.randint(0, 3))
+            line.attributes["w"] = number
     return draft
 
 
@@ -166,16 +167,23 @@ def fresher_asked(_rng: Random, draft: Draft) -> Draft | None:
 def forward_before_step(rng: Random, draft: Draft) -> Draft | None:
     """A forward of the first stage stands before the STEP before it."""
     found = []
+    bound = int(draft.keys["bounds"].removeprefix("{staleness: ").removesuffix("}"))
     for program, position in draft.spots("F"):
-        line = program[position]
+        own = (0, program[position].microbatch)
         steps = [n for n in range(position) if program[n].kind == "STEP" and not program[n].stage]
-        if line.stage == 0 and steps:
+        ends = [n for n, line in enumerate(program) if _closes(line, own)]
+        between = [n for end in ends for n in range(position, end) if program[n].head == "0STEP"]
+        if program[position].stage == 0 and steps and len(between) + 1 > bound:
             found.append((program, position, steps[-1]))
     chosen = pick(rng, found)
     if chosen is None:
         return None
     move(*chosen)
     return draft
+
+
+def _closes(line: Line, own: tuple[int, int]) -> bool:
+    return line.kind in ("B", "W") and (line.stage, line.microbatch) == own
 
 
 def fewer_versions_kept(_rng: Random, draft: Draft) -> Draft | None:
@@ -192,18 +200,25 @@ def fewer_versions_kept(_rng: Random, draft: Draft) -> Draft | None:
 
 def step_before_reader(rng: Random, draft: Draft) -> Draft | None:
     """A STEP overwrites the version that a later operation still reads."""
-    slots = draft.keys.get("storage", "")
-    if not slots or "weights" not in slots:
+    spec = read_spec(draft.text)
+    slots = spec.number("storage.weights.slots")
+    if slots is None:
         return None
     found = []
-    for program, position in draft.spots("STEP"):
-        line = program[position]
-        earlier = [
-            n
-            for n in range(position)
-            if program[n].kind in ("B", "I", "W", "R") and program[n].stage == line.stage
-        ]
-        found += [(program, position, earlier[-1])] if earlier else []
+    for stage in range(draft.stages):
+        weights, program = StageWeights(spec, stage), draft.of_stage(stage)
+        for fate in weights.fates:
+            old = {version.number - slots for version in fate.made.values()}
+            found += [
+                (program, fate.position, reading.position)
+                for reading in weights.readings
+                if reading.position < fate.position
+                and not any(
+                    reading.position < other.position < fate.position for other in weights.fates
+                )
+                and reading.step.get("w")
+                and old & {version.number for _, version in reading.versions}
+            ]
     chosen = pick(rng, found)
     if chosen is None:
         return None

@@ -44,6 +44,7 @@ def pooled(rng: Random) -> Draft:
 def live(rng: Random) -> Draft:
     """A bound on live forwards that is reached, and further holds."""
     made = plan(rng, ids=4, least=2)
+    made.loads = False
     draft = _written(rng, made)
     for program in draft.programs:
         if rng.random() < 0.8:

@@ -44,7 +44,8 @@ class Demands:
         if update.kind == "end" and self._steps(update.stage):
             if self.each and update.found.entries and not self.spec.fragment:
                 yield "PP701", where
-            return
+            if self.each or update.turn >= self.spec.steps or not update.found.entries:
+                return
         yield from ((rule, where) for rule in self._contents(update))
         yield from ((rule, where) for rule in self._state(update))
 
@@ -56,10 +57,12 @@ class Demands:
         for entry in update.found.entries:
             if entry.stage == update.stage:
                 by_microbatch.setdefault(entry.microbatch, []).append(entry)
-        due = set(by_microbatch) if self.each else self._due(update)
+        due = self._due(update)
         for microbatch in sorted(due | set(by_microbatch)):
             entries = by_microbatch.get(microbatch, [])
-            if not entries:
+            if self.each and microbatch in self._taken(update):
+                yield "PP702"
+            elif not entries:
                 later = self.gradients.contributions(update.stage, update.position)
                 yield "PP706" if microbatch in later else "PP701"
             elif len(entries) > 1 and not all(entry.part for entry in entries):
@@ -72,11 +75,27 @@ class Demands:
 
     def _due(self, update: Update) -> set[int]:
         """The microbatches that an update must have."""
+        if self.each:
+            window = [*self._windows(update.stage)][update.turn]
+            return {step.microbatch for _, step in window if step.kind in CONTRIBUTIONS}
         first = update.turn * self.spec.microbatches
-        due = set(range(first, first + self.spec.microbatches))
-        if not self.spec.whole("B") and not self.spec.whole("W"):
+        steps = 1 if self._steps(update.stage) else self.spec.steps
+        due = set(range(first, first + steps * self.spec.microbatches))
+        if not any(self.spec.whole(kind) for kind in "BIW"):
             return set()
         return due & set(self._standing(update.stage)) if self.spec.fragment else due
+
+    def _taken(self, update: Update) -> set[int]:
+        """The microbatches that earlier updates have taken."""
+        return {
+            entry.microbatch
+            for other in self.gradients.updates
+            if (other.stage, other.parameter) == (update.stage, update.parameter)
+            and other.turn < update.turn
+            and not other.withdrawn
+            for entry in other.found.entries
+            if entry.stage == update.stage
+        }
 
     def _standing(self, stage: int) -> Iterator[int]:
         return self.gradients.contributions(stage, -1)

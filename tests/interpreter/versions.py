@@ -9,8 +9,11 @@ from tests.interpreter.program import CONTRIBUTIONS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.interpreter.program import Instruction
     from tests.interpreter.spec import Spec
     from tests.interpreter.weights import Reading, StageWeights, Version
+
+_WORK = ("F", "B", "I", "W")
 
 Fault = tuple[str, str]  # rule, identity of the operation
 
@@ -104,18 +107,23 @@ class Policy:
             if step.get("param") in ("", parameter)
         ]
         adding = [
-            position
-            for position, step in weights.program
+            at
+            for at, step in weights.program
             if step.kind in CONTRIBUTIONS and step.microbatch == microbatch
         ]
-        if not adding:
-            return None
         if self.each:
-            closers = [found for found in closers if found[1] > max(adding)][:1]
+            found = [mark for mark in closers if mark[1] > max(adding, default=mark[1])][:1]
         else:
             turn = microbatch // self.spec.microbatches
-            closers = closers[turn : turn + 1]
-        return (closers[0][0], closers[0][2]) if closers else None
+            first = min(at for at, step in weights.program if self._works_for(step, turn))
+            found = closers[turn : turn + 1]
+            if found and found[0][1] < first:  # it takes nothing of what comes after it
+                found = [mark for mark in closers if mark[1] > first][:1]
+        return (found[0][0], found[0][2]) if found else None
+
+    def _works_for(self, step: Instruction, turn: int) -> bool:
+        """Whether an operation is one of a step."""
+        return step.kind in _WORK and step.microbatch // self.spec.microbatches == turn
 
     def _stale(
         self, weights: StageWeights, microbatch: int, readings: list[Reading]

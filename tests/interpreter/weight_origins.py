@@ -78,10 +78,12 @@ def flush(rng: Random) -> Draft:
     return annotate(rng, draft)
 
 
-def _each(rng: Random, *, ids: int = 4, recompute: bool = False) -> tuple[Draft, list[Op]]:
+def _each(
+    rng: Random, *, leads: tuple[float, ...] = (0.5, 0.9), recompute: bool = False
+) -> tuple[Draft, list[Op]]:
     """A STEP after each backward, forwards running ahead."""
-    made = _plan(rng, 1, rng.randint(2, ids))
-    made.lead = rng.choice([0.5, 0.9])
+    made = _plan(rng, 1, rng.randint(2, 4))
+    made.lead = rng.choice(leads)
     stages, every = range(made.stages), range(made.ids)
     if recompute:
         made.extra = [("R", s, m) for s in stages for m in every if rng.random() < 0.7]
@@ -196,7 +198,7 @@ def double_buffered(rng: Random) -> Draft:
 
 def latest(rng: Random) -> Draft:
     """Nothing is stashed; how far versions lie apart is bounded."""
-    draft, _ = _each(rng)
+    draft, _ = _each(rng, leads=(0.1, 0.5, 0.9))
     draft.keys["weights"] = "{policy: latest, updates: microbatch}"
     for bound in range(9):
         draft.keys["bounds"] = f"{{staleness: {bound}}}"
