@@ -91,16 +91,17 @@ def peaks(order: HappensBefore, holds: Holds) -> tuple[Peak, ...]:
 def overfull(order: HappensBefore, holds: Holds) -> tuple[IntArray, npt.NDArray[np.object_]]:
     """Return the rows at whose start more than the bound may be live on their rank, and how much.
 
-    Where it is exceeded before the first instruction of a rank, that is the row.
+    Where it is exceeded before the first instruction of a rank, that is the row; a rank without
+    any has no place.
     """
     bound = holds.bound
     assert bound is not None  # noqa: S101  asked only where there is one
     everything = np.ones(len(holds.start), np.bool_)
     at, _, weight = live(order.frame, holds, moments(order, holds), everything)
-    wrong = np.asarray(weight > bound, np.bool_)
+    wrong = np.asarray(weight > bound, np.bool_) & (holds.start[at] < order.frame.ends)
     at, weight = at[wrong], weight[wrong]
     first = order.frame.ops.first_row
     begins = holds.start[at] // 2
-    rows = np.where(holds.rows[at] >= 0, holds.rows[at], first[np.minimum(begins, len(first) - 1)])
+    rows = np.where(holds.rows[at] >= 0, holds.rows[at], first[begins])
     _, once = np.unique(rows, return_index=True)
     return rows[once], weight[once]

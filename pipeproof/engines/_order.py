@@ -85,7 +85,7 @@ class HappensBefore:
         With thresholds among the guards, an upper bound of it.
         """
         soon = self._soon(events, ranks)
-        if not len(events) or self.graph.credits or not self._all_happen:
+        if not len(events) or not self._all_happen:
             return soon
         return np.minimum(soon, self._followed(events, ranks))
 

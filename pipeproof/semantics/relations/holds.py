@@ -9,12 +9,13 @@ import numpy.typing as npt
 from pipeproof.ir.accesses import Access, gradients_of_weights, supply, writes
 from pipeproof.ir.operations import IntArray
 from pipeproof.ir.schedule import Plain
-from pipeproof.ir.sets import among, numbered
+from pipeproof.ir.sets import among, numbered, ordinal_in_group
 from pipeproof.ir.sizes import UNIT, read_size
 from pipeproof.ir.values import MAX_STAGE, ValueKind
 from pipeproof.semantics.found import Holds
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.relations.bounds import bound, lifetimes
+from pipeproof.semantics.versions import Versions
 
 __all__ = ["KINDS", "memory"]
 
@@ -39,9 +40,10 @@ def memory(frame: Frame) -> Holds:
 
     Activations and gradients live from the start of what puts them on the rank (a receive: from
     its post) until every reader there is done; what a forward keeps until its backward, or its
-    weight gradient, is done; accumulators and optimizer state all the time.
+    weight gradient, is done; one version of the weights, accumulators and optimizer state all the
+    time; a second version from the STEP that supersedes it to its last reader.
     """
-    parts = [*_values(frame), _kept(frame), *_constants(frame)]
+    parts = [*_values(frame), _kept(frame), *_constants(frame), _retained(frame)]
     sizes = frame.run.schedule.described.get("sizes")
     weight = np.concatenate([_weights(frame, part, sizes) for part in parts])
     offsets = np.cumsum([0, *(len(part.rows) for part in parts)])
@@ -162,3 +164,64 @@ def _constants(frame: Frame) -> list[_Part]:
         _Part(KINDS.index(name), rank, start, rows, stage, none, none)
         for name in ("versions", "accumulators", "optimizer state")
     ]
+
+
+def _retained(frame: Frame) -> _Part:
+    """Return the versions that are no longer current and still to be read, or current again.
+
+    A STEP after which nobody reads the version before it makes the next one in its place. Of
+    several parameters, versions of one number are one version of their stage.
+    """
+    versions = frame.versions
+    first, last, version = _superseded(versions)
+    stage = versions.stage[versions.weight[version]]
+    turn = ordinal_in_group(version)
+    _, key = numbered(stage)
+    for each in (versions.number[version], _generation(versions)[version], turn):
+        _, key = numbered(key * (int(each.max(initial=0)) + 1) + each)
+    begins = np.full(int(key.max(initial=-1)) + 1, len(frame.ops), np.int64)
+    closes = np.full(len(begins), -1, np.int64)
+    np.minimum.at(begins, key, first)
+    np.maximum.at(closes, key, last)
+    return _Part(
+        KINDS.index("versions"),
+        frame.ops.rank[begins],
+        frame.start(begins),
+        begins,
+        frame.ops.stage[begins],
+        frame.done(closes),
+        np.arange(len(begins)),
+    )
+
+
+def _superseded(versions: Versions) -> tuple[IntArray, IntArray, IntArray]:
+    """Return where a version is superseded, the last that still needs it, and the version.
+
+    Those that nobody needs then are left out. A version that becomes current again is needed
+    until then.
+    """
+    weight, row, version = versions.changes
+    order = np.lexsort((row, weight))
+    weight, row, version = weight[order], row[order], version[order]
+    fresh = np.diff(weight, prepend=-1) != 0
+    before = np.where(fresh, weight, np.roll(version, 1))
+    reader = np.full(len(versions.number), -1, np.int64)
+    np.maximum.at(reader, versions.reads.versions, versions.reads.rows)
+    size = len(versions.run.operations) + 1
+    restored = np.sort(version * size + row)
+    at = np.searchsorted(restored, before * size + row + 1)
+    there = at < len(restored)
+    there[there] = restored[at[there]] // size == before[there]
+    needed = reader[before]
+    needed[there] = restored[at[there]] % size
+    still = needed > row
+    return row[still], needed[still], before[still]
+
+
+def _generation(versions: Versions) -> IntArray:
+    """Number the versions of one weight that have one number: a withdrawn one, one made anew."""
+    size = int(versions.number.max(initial=0)) + 1
+    order = np.lexsort((versions.made, versions.number, versions.weight))
+    generation = np.empty(len(order), np.int64)
+    generation[order] = ordinal_in_group((versions.weight * size + versions.number)[order])
+    return generation
