@@ -27,6 +27,7 @@ from pipeproof.semantics._following import (
 )
 from pipeproof.semantics._reads import READERS, Plain, Reads, at_home, identified, plain_reads
 from pipeproof.semantics._weights import Followed, Ledger
+from pipeproof.semantics._withdrawn import spread
 
 __all__ = ["READERS", "Reads", "Versions", "identified", "versions_of"]
 
@@ -81,10 +82,13 @@ class Versions:
 
     @cached_property
     def uncounted(self) -> IntArray:
-        """The rows that read a withdrawn version: they do not count and must stand again."""
+        """The rows that do not count and must stand again: they read a withdrawn version.
+
+        Forwards and losses of later stages are among them that work on what such a forward made.
+        """
         if not np.any(self.withdrawn):
             return np.zeros(0, np.int64)
-        return distinct(self.reads.rows[self.withdrawn[self.reads.versions]])
+        return spread(self.run, distinct(self.reads.rows[self.withdrawn[self.reads.versions]]))
 
     @cached_property
     def weights_of_stage(self) -> IntArray:

@@ -165,3 +165,36 @@ def test_what_is_counted_is_what_is_followed(seed: int, monkeypatch: pytest.Monk
     for column in ("number", "absent", "made"):
         left, right = (getattr(one, column)[one.reads.versions] for one in (counted, followed))
         assert left.tolist() == right.tolist()
+
+
+AHEAD = (
+    "0F0; SEND F0.0 to=1; 0B0; 0STEP; 0F1; SEND F0.1 to=1; 0ROLLBACK; 0STEP; 0F1; SEND F0.1 to=1"
+)
+
+
+@pytest.mark.parametrize(
+    ("second", "lost"),
+    [
+        ("RECV F0.0 from=0; 1F0; RECV F0.1 from=0; RECV F0.1 from=0; 1F1", []),
+        ("RECV F0.0 from=0; 1F0; RECV F0.1 from=0; 1F1; RECV F0.1 from=0", ["1F1 at 3"]),
+        ("RECV F0.0 from=0; 1F0; RECV F0.1 from=0; 1F1; RECV F0.1 from=0; 1F1", ["1F1 at 3"]),
+        (
+            "RECV F0.0 from=0; 1F0; RECV F0.1 from=0; 1F1; 1L1; RECV F0.1 from=0; 1F1; 1L1",
+            ["1F1 at 3", "1L1 at 4"],
+        ),
+    ],
+)
+def test_what_works_on_what_a_withdrawn_forward_made_does_not_count(
+    second: str, lost: list[str]
+) -> None:
+    made = table(AHEAD, second, microbatches=2)
+    ops = made.run.operations
+    rows = [int(row) for row in made.uncounted]
+
+    assert [f"{ops.text(row)} at {ops.position[row]}" for row in rows] == ["0F1 at 4", *lost]
+
+
+def test_it_spreads_over_stages_of_one_rank() -> None:
+    made = table("0STEP; 0F0; 1F0; 0ROLLBACK; 0F0; 1F0", placement=[0, 0], stages=2)
+
+    assert made.uncounted.tolist() == [1, 2]

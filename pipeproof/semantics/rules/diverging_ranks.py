@@ -1,6 +1,6 @@
 """Ranks do different things where they must do the same.
 
-All stages take an optimizer step or all leave it out; a microbatch is the same sample
+All stages take an optimizer step or all leave it out, and commit or withdraw it; a microbatch is the same sample
 everywhere.
 
 Why it breaks training: Stages whose weights are of different steps compute a gradient of no
