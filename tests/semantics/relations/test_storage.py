@@ -862,16 +862,20 @@ def test_a_loss_is_read_where_it_is_said_to_be(program: str, found: str, whole: 
 @pytest.mark.parametrize(
     ("program", "found"),
     [
-        ("USE a v; 0F0", "PP505 r0.0"),
-        ("WRITE a w; USE a v; 0F0", "PP505 r0.1"),
-        ("0F0; SEND v to=0 buf=a h=h", "PP105, PP201 r0.1, PP303 r0.1, PP505 r0.1"),
+        ("USE a v; 0F0", ""),
+        ("WRITE a w; USE a v; 0F0", "PP503 r0.0, PP505 r0.1"),
+        ("USE a B0.0; 0F0", "PP505 r0.0"),
+        ("WRITE a w; USE a B0.0; 0F0", "PP505 r0.1"),
+        ("0F0; SEND v to=0 buf=a h=h", "PP105, PP201 r0.1, PP303 r0.1"),
         ("0F0 in=x", ""),
         ("LOAD X.0 buf=x; 0F0 in=y", "PP505 r0.1"),
         ("0F0 aux=s; WRITE s v; USE s v", ""),
         ("WRITE s v; 0F0 aux=s; USE s v", "PP503 r0.0, PP505 r0.1"),
     ],
 )
-def test_in_a_whole_schedule_only_inputs_are_there_from_the_start(program: str, found: str) -> None:
+def test_in_a_whole_schedule_only_inputs_and_named_values_are_there_from_the_start(
+    program: str, found: str
+) -> None:
     whole = {"fragment": False, "stages": 1, "microbatches": 1}
 
     check((program,), found, under="buffered", **whole)
