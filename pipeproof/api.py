@@ -18,13 +18,16 @@ from pipeproof.ir.source import Document, OnePlace
 from pipeproof.ir.transport import NAMED, Completion, Transport, named
 from pipeproof.lowering.communicators import joined, splits_calls
 from pipeproof.lowering.lower import lower
+from pipeproof.lowering.outcomes import has_choices
 from pipeproof.lowering.waits import write_in
+from pipeproof.proofs.outcomes import TooManyError, by_tag, outcomes
 from pipeproof.semantics.assumptions import assumed
 from pipeproof.semantics.logic import HAPPENS_BEFORE, Rule
 from pipeproof.semantics.model import Model
 from pipeproof.semantics.rules import all_rules
 from pipeproof.semantics.steps import ends_sharded_as_it_starts, left_open, uneven
 from pipeproof.verdict.decision import Decision
+from pipeproof.verdict.merge import merged
 from pipeproof.verdict.verdict import (
     FileVerdict,
     Live,
@@ -43,6 +46,7 @@ __all__ = ["Asked", "as_run", "judge", "judge_text", "lowered", "rules", "transp
 
 _DEMANDED = 4_000_000  # stages times microbatches that are looked through one by one
 _LOOPS: dict[str, Lowering] = {"torch-multi": "torch-multi", "torch-single": "torch-single"}
+_OUTCOMES = 4096  # of choices that are looked through
 _COUNTED = ("activations", "gradients", "kept", "versions")
 _AT_READERS = ("PP301", "PP401", "PP403")  # where an order that cannot be lowered shows
 _ENGINES: dict[str, ModuleType] = {graph.NAME: graph}
@@ -210,10 +214,42 @@ class _Judging:
         return Model(run, transport, write_in(run, transport.wait), self._found[copies])
 
     def _under(self, transport: Transport) -> TransportVerdict:
+        if has_choices(self._run(1)) and not by_tag(self._run(1), transport):
+            return self._over_outcomes(transport)
         model = self._model(transport)
         one_decides = _one_step_decides(model)
         if self.schedule.steps is None and not one_decides:
             model = self._model(transport, copies=2)
+        return self._verdict(transport, model, one_decides=one_decides)
+
+    def _over_outcomes(self, transport: Transport) -> TransportVerdict:
+        """Judge every outcome of what the runtime chooses, over two copies if one needs it."""
+        try:
+            found = self._outcomes(transport, 1)
+            decides = [_one_step_decides(model) for model, _ in found]
+            if self.schedule.steps is None and not all(decides):
+                found = self._outcomes(transport, 2)
+                decides = [False] * len(found)
+        except TooManyError:
+            return self._verdict(transport, self._model(transport), one_decides=False)
+        verdicts = [
+            self._verdict(transport, model, one_decides=one)
+            for (model, _), one in zip(found, decides, strict=True)
+        ]
+        return merged(verdicts, [label for _, label in found])
+
+    def _outcomes(self, transport: Transport, copies: int) -> list[tuple[Model, str]]:
+        run = self._run(copies)
+        if not splits_calls(run, transport):
+            run = joined(run)
+        return [
+            (Model(each.run, transport, write_in(each.run, transport.wait)), each.label)
+            for each in outcomes(run, transport, graph.furthest, _OUTCOMES)
+        ]
+
+    def _verdict(
+        self, transport: Transport, model: Model, *, one_decides: bool
+    ) -> TransportVerdict:
         decision = self._decide(model)
         unknown = self._unknown(model, decision)
         told = _replayed(model, decision) if decision.broken else ()

@@ -4,6 +4,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from pipeproof.engines._live import Peak, overfull, peaks
 from pipeproof.engines._order import Ancestors, HappensBefore
@@ -22,7 +23,7 @@ from pipeproof.verdict.decision import Broken, Decision
 if TYPE_CHECKING:
     from pipeproof.semantics.waiting import Cycle
 
-__all__ = ["NAME", "Ancestors", "Run", "decide", "most_live", "run"]
+__all__ = ["NAME", "Ancestors", "Run", "decide", "furthest", "most_live", "run"]
 
 NAME = "graph"
 _TRACE_EVENTS = 200_000  # all traces of a decision together; the first of each rule has one anyway
@@ -228,6 +229,11 @@ def _costs(showing: _Showing, found: list[tuple[Rule, Finding]]) -> list[int]:
         bound[k] = showing.cost(found[k][1])
         best = min(best, bound[k])
     return bound
+
+
+def furthest(model: Model) -> npt.NDArray[np.bool_]:
+    """Return which events have happened where nothing more can, shape `(size,)`."""
+    return run(model, model.progress).happened
 
 
 def most_live(model: Model) -> tuple[tuple[Peak, ...], bool]:

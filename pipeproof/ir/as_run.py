@@ -27,7 +27,8 @@ class AsRun:
     that it is or whose place it takes, `added` marks what lowering added. `refused` says why the
     framework that lowers it refuses the schedule. `turns` orders the rows over all ranks as they
     were lowered, where that is known; nothing rests on it. `storage` holds the accesses of
-    storage that has a name or is a slot, None where there is none.
+    storage that has a name or is a slot, None where there is none. `settled` says that this is one
+    outcome of the choices that stand in the schedule.
     """
 
     schedule: Schedule
@@ -42,6 +43,7 @@ class AsRun:
     refused: str | None = None
     turns: IntArray | None = None
     storage: Stored | None = None
+    settled: bool = False
 
     @property
     def microbatches(self) -> int:

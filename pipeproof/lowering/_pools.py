@@ -34,7 +34,7 @@ class _Puts(NamedTuple):
 
 
 def _pool(name: str, said: Plain) -> _Pool | None:
-    if not isinstance(said, Mapping):
+    if not isinstance(said, Mapping) or "take" in said:  # slots handed out have no names
         return None
     return _Pool(
         name=name,

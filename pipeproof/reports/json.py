@@ -101,6 +101,7 @@ def _transport(report: FileReport, verdict: TransportVerdict) -> _Json:
         "warnings": [{"rule": each.rule, "message": each.message} for each in verdict.warnings],
         "violations": [_violation(report, each) for each in verdict.violations],
         "instances": _counts(verdict.instances),
+        **({"outcomes": verdict.outcomes} if verdict.outcomes > 1 else {}),
         **({"live": [live_object(each) for each in verdict.live]} if verdict.live else {}),
     }
 

@@ -220,6 +220,7 @@ def _covered(verdict: FileVerdict) -> Iterator[_Line]:
         _many(verdict.ranks, "rank"),
         _many(verdict.microbatches, "microbatch", "es"),
         _many(verdict.operations, "operation"),
+        *_outcomes(verdict),
         f"lowering {verdict.lowering}",
         f"profile {verdict.profile}",
         *(["a fragment"] if verdict.fragment else []),
@@ -232,6 +233,11 @@ def _covered(verdict: FileVerdict) -> Iterator[_Line]:
         yield from _wrapped(said, "quiet")
     for note in verdict.notes:
         yield from _wrapped(f"note: {note}", "quiet")
+
+
+def _outcomes(verdict: FileVerdict) -> list[str]:
+    most = max((each.outcomes for each in verdict.transports), default=1)
+    return [f"{most} outcomes of choices"] if most > 1 else []
 
 
 def _rules(verdict: FileVerdict) -> str:

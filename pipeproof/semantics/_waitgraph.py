@@ -162,7 +162,8 @@ class _Builder:
             )
             self._link(node, [self.end_node.get(row, node)])
             instruction = int(frame.ops.instruction[row]) if what == "transfer" else number
-            self.graph.slots.setdefault(node, frame.instruction_text(instruction))
+            said = "nobody" if what == "end" else frame.instruction_text(instruction)
+            self.graph.slots.setdefault(node, said)
 
     def _link_signal(self, rank: int, at: int) -> None:
         row = int(self.frame.ops.first_row[at])

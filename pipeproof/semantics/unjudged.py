@@ -1,6 +1,6 @@
 """What a schedule describes that no rule of this version judges: unknown, never proved."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -38,16 +38,12 @@ def _reasons(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
 
 def _choices(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
     ops, described = frame.ops, frame.run.schedule.described
-    receives = ops.is_kind(Kind.RECV)
-    anything = any("v" in said for said in ops.attributes.values())
-    if anything or np.any((ops.peer == ANY) | (receives & (ops.value == ANY))):
+    wide = ops.is_kind(Kind.RECV) & ((ops.peer == ANY) | (ops.value == ANY))
+    said = {name for attributes in ops.attributes.values() for name in attributes}
+    if not frame.run.settled and (np.any(wide) or "v" in said):
         yield ("PP",), "RECV from=any or v=any is a choice"
-    if np.any(ops.is_kind(Kind.CHOOSE)) or any("if" in said for said in ops.attributes.values()):
+    if not frame.run.settled and (np.any(ops.is_kind(Kind.CHOOSE)) or "if" in said):
         yield ("PP",), "CHOOSE and if= are choices"
-    storage = described.get("storage")
-    pools = storage.values() if isinstance(storage, Mapping) else ()
-    if any(isinstance(pool, Mapping) and "take" in pool for pool in pools):
-        yield ("PP",), "slots that are handed out at run time are a choice"
     for key in ("ready", "choices"):
         if key in described:
             yield ("PP",), "a rank with `order: ready` is a choice"

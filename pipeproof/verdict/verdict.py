@@ -117,6 +117,7 @@ class TransportVerdict:
     `instances` counts, for each selected rule by its code, what it applied to. `steps` is the
     number of optimizer steps covered. `assumes` are ids of the register in `docs/trust.md`.
     `live` is the most that is live at once, where it is asked for or the file gives sizes.
+    `outcomes` is the number of outcomes of the runtime's choices that were judged.
     """
 
     name: str
@@ -130,6 +131,7 @@ class TransportVerdict:
     warnings: tuple[Warned, ...] = ()
     violations: tuple[Violation, ...] = ()
     live: tuple[Live, ...] = ()
+    outcomes: int = 1
 
 
 @dataclass(frozen=True, slots=True)

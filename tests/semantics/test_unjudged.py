@@ -35,10 +35,6 @@ def test_a_choice_leaves_every_rule_open(program: str) -> None:
     assert codes(program) == {"PP"}
 
 
-def test_slots_that_are_handed_out_at_run_time_are_a_choice() -> None:
-    assert codes("0F0; 0B0", storage={"stash": {"slots": 4, "take": "any"}}) == {"PP"}
-
-
 def test_a_rank_that_runs_what_is_ready_is_a_choice() -> None:
     text = "pipeproof: 1\nmicrobatches: 1\nranks: [{order: ready, program: 0F0}]\n"
     made = lower(spec.read(text, "made", ReadOptions())[0].schedule)

@@ -9,6 +9,7 @@ from pipeproof.ir.storage import Stored, Touch, content_text
 from pipeproof.semantics.found import NO_EVENT, Edges, Finding, Findings, Needs, no_edges
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.relations._spots import finding
+from pipeproof.semantics.relations._taken import taken
 from pipeproof.semantics.relations.dependencies import unwaited_reads
 
 __all__ = ["freed", "guarded", "held_back", "in_flight", "misread", "overwritten", "unfinished"]
@@ -261,9 +262,9 @@ def _misread(frame: Frame, stored: Stored, read: int) -> Finding:
 
 def guarded(frame: Frame) -> Edges:
     """A writer of a guarded slot waits until all have read what it holds and nothing moves."""
-    stored = frame.run.storage
+    stored, handed_out = frame.run.storage, taken(frame)
     if stored is None or not np.any(stored.guarded):
-        return no_edges()
+        return Edges(handed_out) if len(handed_out) else no_edges()
     ends = _ends(frame, stored)
     writers = np.flatnonzero(stored.guarded & (stored.touch == Touch.WRITE))
     writers = writers[stored.before[writers] >= 0]
@@ -280,8 +281,9 @@ def guarded(frame: Frame) -> Edges:
     own, other = stored.rows[readers], stored.rows[np.maximum(follower, 0)]
     waits = (follower >= 0) & (own != other) & ~_done_inside(frame, own, other)
     pairs.append((ends[readers[waits]], follower[waits]))
-    before = np.concatenate([left for left, _ in pairs])
+    before = np.concatenate([handed_out[:, 0], *(left for left, _ in pairs)])
     after = frame.start(stored.rows[np.concatenate([right for _, right in pairs])])
+    after = np.concatenate((handed_out[:, 1], after))
     once = distinct(before * frame.events + after)
     return Edges(np.stack((once // frame.events, once % frame.events), axis=1))
 

@@ -1,0 +1,149 @@
+"""Every outcome of what a runtime chooses while it runs, each as a schedule without choices."""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pipeproof.ir.actions import Kind
+from pipeproof.ir.as_run import AsRun
+from pipeproof.ir.operations import ANY
+from pipeproof.ir.transport import Match, Transport
+from pipeproof.lowering.outcomes import alternatives, chosen, open_receives, received
+from pipeproof.lowering.waits import write_in
+from pipeproof.semantics.model import Model
+
+__all__ = ["Furthest", "Outcome", "TooManyError", "by_tag", "outcomes"]
+
+Furthest = Callable[[Model], npt.NDArray[np.bool_]]
+"""Returns which events have happened where nothing more can, shape `(size,)`."""
+
+
+class Outcome(NamedTuple):
+    """One outcome: the schedule in which it came, and what was chosen, in words."""
+
+    run: AsRun
+    label: str
+
+
+class TooManyError(Exception):
+    """There are more outcomes than are looked through."""
+
+
+def outcomes(run: AsRun, transport: Transport, furthest: Furthest, most: int) -> Iterator[Outcome]:
+    """Yield every outcome of the choices of a schedule under a transport, each once.
+
+    A CHOOSE has its alternatives. A receive of whichever rank takes its message once nothing else
+    can happen: what was there before is there then, so no match is missed, and every order of
+    matches is tried. A match that can be made later, after others, is found after them.
+
+    Args:
+        run: the schedule.
+        transport: when messages move.
+        furthest: the furthest execution of a schedule without choices.
+        most: how many outcomes are looked through.
+
+    Raises:
+        TooManyError: there are more.
+
+    Source: Vakkalanka, Gopalakrishnan, Kirby, CAV 2008 (POE): wildcards are matched at quiescence.
+    """
+    number = 0
+    names = alternatives(run)
+    for picked in product(*names.values()):
+        outcome = dict(zip(names, picked, strict=True))
+        settled = chosen(run, outcome)
+        label = ", ".join(f"{name} is {what}" for (_, name), what in outcome.items())
+        for each in _matched(settled, transport, furthest, most - number):
+            number += 1
+            if number > most:
+                raise TooManyError
+            yield Outcome(each.run, ", ".join(filter(None, (label, each.label))))
+
+
+def _matched(run: AsRun, transport: Transport, furthest: Furthest, most: int) -> Iterator[Outcome]:
+    """Yield every way in which open receives take their messages."""
+    wide = open_receives(run).tolist()
+    if not wide:
+        yield Outcome(run, "")
+        return
+    seen: set[frozenset[tuple[int, int]]] = {frozenset()}
+    todo: list[frozenset[tuple[int, int]]] = [frozenset()]
+    while todo:
+        made = todo.pop()
+        sources = dict(made)
+        model = _model(received(run, sources, {}), transport)
+        happened = furthest(model)
+        further = [made | {match} for match in _possible(run, model, sources, happened)]
+        for each in further:
+            if each not in seen:
+                seen.add(each)
+                todo.append(each)
+        if len(seen) > 16 * max(most, 1):
+            raise TooManyError
+        if not further:
+            values = _contents(run, model, wide)
+            said = ", ".join(
+                f"{run.spelled.text(int(run.base[row]))} takes from rank {source}"
+                for row, source in sorted(made)
+            )
+            yield Outcome(received(run, sources, values), said)
+
+
+def _model(run: AsRun, transport: Transport) -> Model:
+    return Model(run, transport, write_in(run, transport.wait))
+
+
+def _possible(
+    run: AsRun, model: Model, sources: Mapping[int, int], happened: npt.NDArray[np.bool_]
+) -> Iterator[tuple[int, int]]:
+    """Yield the matches that can be made now: an open receive, and the rank that it takes from.
+
+    The first of a rank's posted receives that take from whichever rank comes first. A message is
+    there once its send is posted and every receive before it on its channel has another.
+    """
+    ops, frame = run.operations, model.frame
+    first: set[tuple[int, int]] = set()
+    for row in np.flatnonzero(ops.peer == ANY).tolist():
+        rank, comm = int(ops.rank[row]), int(ops.comm[row])
+        if row in sources or (rank, comm) in first:
+            continue
+        first.add((rank, comm))
+        if not happened[frame.start(np.asarray(row))]:
+            continue
+        for source in range(frame.ranks):
+            line = (ops.rank == source) & (ops.peer == rank) & (ops.comm == comm)
+            sends = np.flatnonzero(ops.is_kind(Kind.SEND) & line)
+            before = _taken_before(run, sources, row, (source, rank, comm))
+            if before < len(sends) and happened[frame.start(sends[before])]:
+                yield row, source
+
+
+def _taken_before(
+    run: AsRun, sources: Mapping[int, int], row: int, channel: tuple[int, int, int]
+) -> int:
+    """Count the receives before `row` that take their message from a channel."""
+    ops, (source, rank, comm) = run.operations, channel
+    own = ops.is_kind(Kind.RECV) & (ops.rank == rank) & (ops.comm == comm)
+    rows = np.flatnonzero(own)
+    peers = [sources.get(each, int(ops.peer[each])) for each in rows[rows < row].tolist()]
+    return peers.count(source)
+
+
+def _contents(run: AsRun, model: Model, wide: list[int]) -> dict[int, int]:
+    """Return the value that each open receive of any content takes."""
+    pairing = model.frame.pairing
+    found: dict[int, int] = {}
+    for row in wide:
+        accepts = run.operations.value[row] == ANY or "v" in run.operations.attributes.get(row, {})
+        transfer = int(pairing.of_row[row])
+        if accepts and transfer >= 0 and int(pairing.send[transfer]) >= 0:
+            found[row] = int(run.operations.value[int(pairing.send[transfer])])
+    return found
+
+
+def by_tag(run: AsRun, transport: Transport) -> bool:
+    """Whether an open receive of any content stands where messages pair by their tags."""
+    return transport.match is Match.TAG and len(open_receives(run)) > 0
