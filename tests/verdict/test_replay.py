@@ -75,6 +75,32 @@ EXAMPLES: dict[str, tuple[str, Model]] = {
             under="nccl-first",
         ),
     ),
+    "AtMost": (
+        "PP506",
+        model(
+            "0F0; SEND F0.0 to=1 h=x; RECV v from=1; 0F1",
+            "SEND v to=0; RECV F0.0 from=0",
+            fragment=True,
+            placement=[0, 1],
+            stages=2,
+            microbatches=2,
+            sizes={"F": "1B"},
+            bounds={"memory": "1B"},
+        ),
+    ),
+    "slot": (
+        "PP301",
+        model(
+            "1F0; SEND F1.0 to=1 h=x; 1F1; SEND v to=1; SEND F1.1 to=1",
+            "RECV v from=0; RECV F1.0 from=0; RECV F1.1 from=0",
+            fragment=True,
+            stages=3,
+            placement=[0, 0, 1],
+            microbatches=2,
+            storage={"send": {"slots": 1, "guard": "wait"}},
+            under=replace(RENDEZVOUS, match=Match.TAG),
+        ),
+    ),
 }
 KINDS = ["Acyclic-messages", "Acyclic-collectives", "Empty", "Never", "Enforced"]
 each_example = pytest.mark.parametrize("name", list(EXAMPLES))
@@ -219,6 +245,19 @@ def test_a_pair_of_what_stands_nowhere_is_broken() -> None:
     broken = decide(made, rules("PP405")).broken[0]
 
     assert not refused(made, broken)
+
+
+def test_a_bound_is_not_exceeded_where_the_message_has_left() -> None:
+    made, broken = honest("AtMost")
+    drained = int(made.frame.drained(np.asarray(0)))
+    names = events(made.frame, range(made.events))
+    posted, moved = names.index("start r1.1"), names.index("done r1.0")
+    at = broken.trace.tolist().index(max(spot.event for spot in broken.finding.spots))
+    before, after = broken.trace.tolist()[:at], broken.trace.tolist()[at:]
+    enter = [each for each in (moved, posted) if each not in before]
+
+    assert not refused(made, told(broken, [*before, *enter, *after]))
+    assert refused(made, told(broken, [*before, *enter, drained, *after]))
 
 
 def test_what_has_no_place_needs_no_execution() -> None:
