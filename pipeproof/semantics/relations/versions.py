@@ -32,9 +32,9 @@ def mixed(frame: Frame) -> Findings:
 
     A policy that keeps no version lets them differ.
     """
-    versions, policy = frame.versions, policy_of(frame.run.schedule)
-    if not versions.matters:
+    if not _spoken(frame):
         return Findings(0)
+    versions, policy = frame.versions, policy_of(frame.run.schedule)
     empty = _empty(versions)
     found = [_unfilled(frame, row) for row in empty.tolist()]
     if policy.name == "latest":
@@ -47,6 +47,14 @@ def mixed(frame: Frame) -> Findings:
         _, first = first_of(versions.reads.rows[at[away]])
         found.extend(_apart(frame, int(at[k]), int(other[k])) for k in away[first].tolist())
     return Findings(len(at) + len(empty), found)
+
+
+def _spoken(frame: Frame) -> bool:
+    """Whether anything is said of weights: that they change, are copied, or by which policy."""
+    ops, described = frame.ops, frame.run.schedule.described
+    if "weights" in described or np.any(ops.is_kind(Kind.STEP)):
+        return True
+    return len(ops.attributes) > 0 and frame.versions.matters
 
 
 def _differing(versions: Versions, at: IntArray) -> IntArray:
@@ -127,9 +135,9 @@ def off_policy(frame: Frame) -> Findings:
 
     Where a stage mixes versions for a microbatch, that alone is told.
     """
-    versions, policy = frame.versions, policy_of(frame.run.schedule)
-    if not versions.matters:
+    if not _spoken(frame):
         return Findings(0)
+    versions, policy = frame.versions, policy_of(frame.run.schedule)
     at = evaluations(versions, *EVALUATING)
     if versions.still and _plainly_asked(versions, policy):
         return Findings(len(at))
@@ -182,9 +190,10 @@ def _wrong(frame: Frame, policy: Policy, read: int, asked: int | None) -> Findin
 
 def stale(frame: Frame) -> Findings:
     """No more updates than the bound lie between the oldest version read and the one updated."""
-    versions, policy = frame.versions, policy_of(frame.run.schedule)
+    policy = policy_of(frame.run.schedule)
     if policy.staleness is None:
         return Findings(0)
+    versions = frame.versions
     rows, weights = versions.adds
     taken = taken_by(versions, policy, rows, weights)
     stepping = (taken >= 0) & frame.ops.is_kind(Kind.STEP)[taken]
@@ -226,9 +235,10 @@ def _span(versions: Versions, rows: IntArray, weights: IntArray) -> tuple[IntArr
 
 def retired(frame: Frame) -> Findings:
     """A version keeps its slot until the last that reads it, be it from a copy."""
-    versions, policy = frame.versions, policy_of(frame.run.schedule)
+    policy = policy_of(frame.run.schedule)
     if policy.slots is None:
         return Findings(0)
+    versions = frame.versions
     rows, read = versions.reads
     chosen = ~versions.absent[read] & (frame.run.copy[rows] == 0)
     last = np.full(len(versions.number), -1, np.int64)
@@ -275,6 +285,8 @@ def uncommitted(frame: Frame) -> Findings:
 
     A policy that speculates lets forwards and recomputations read it meanwhile.
     """
+    if not np.any(frame.ops.is_kind(Kind.COMMIT, Kind.ROLLBACK)):
+        return Findings(0)
     versions, policy = frame.versions, policy_of(frame.run.schedule)
     unsettled = versions.settled > versions.made
     if not unsettled.any():
@@ -303,9 +315,10 @@ def _unsettled(frame: Frame, read: int) -> Finding:
 
 def other_recomputations(frame: Frame) -> Findings:
     """A recomputation reads the version that its forward read."""
-    versions, ops = frame.versions, frame.ops
-    if not versions.matters or not np.any(ops.is_kind(Kind.R)):
+    ops = frame.ops
+    if not np.any(ops.is_kind(Kind.R)) or not _spoken(frame):
         return Findings(0)
+    versions = frame.versions
     at = evaluations(versions, Kind.F, Kind.R)
     rows, read = versions.reads.rows[at], versions.reads.versions[at]
     again = ops.is_kind(Kind.R)[rows]
