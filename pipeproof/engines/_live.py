@@ -38,11 +38,10 @@ def moments(order: HappensBefore, holds: Holds) -> Moments:
     """
     frame = order.frame
     own = frame.chain[holds.ends] == holds.rank[holds.of]
-    after = holds.ends.copy()
-    far = np.flatnonzero(~own)
-    after[far] = order.first_after(holds.ends[far], holds.rank[holds.of[far]])
     over = np.full(len(holds.start), -1, np.int64)
-    np.maximum.at(over, holds.of, after)
+    np.maximum.at(over, holds.of[own], holds.ends[own])
+    far, of = holds.ends[~own], holds.of[~own]
+    np.maximum.at(over, of, order.first_after(far, holds.rank[of], over[of]))
     return Moments(holds.start, np.where(over < 0, NEVER, over))
 
 

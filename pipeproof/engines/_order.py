@@ -79,15 +79,36 @@ class HappensBefore:
             found[open_] = self._exactly(before[open_], after[open_])
         return found
 
-    def first_after(self, events: IntArray, ranks: IntArray) -> IntArray:
+    def first_after(
+        self, events: IntArray, ranks: IntArray, floor: IntArray | None = None
+    ) -> IntArray:
         """Return the first event of each rank's program that `events` come before, else NEVER.
 
-        With thresholds among the guards, an upper bound of it.
+        With thresholds among the guards, an upper bound of it. With `floor`, what is at most that
+        need not be exact either.
         """
         soon = self._soon(events, ranks)
-        if not len(events) or not self._all_happen:
-            return soon
-        return np.minimum(soon, self._followed(events, ranks))
+        least = self._posted(events, ranks)
+        least = least if floor is None else np.maximum(least, floor)
+        far = np.flatnonzero(soon > least)
+        if len(far) and self._all_happen:
+            soon[far] = np.minimum(soon[far], self._followed(events[far], ranks[far]))
+        return soon
+
+    def _posted(self, events: IntArray, ranks: IntArray) -> IntArray:
+        """Return the end of the call that posts a transfer on a rank, a lower bound; else -1."""
+        frame, pairing = self.frame, self.frame.pairing
+        least = np.full(len(events), -1, np.int64)
+        moving = (events >= frame.first_transfer) & (events < frame.events)
+        for rows in (pairing.send, pairing.receive):
+            at = np.flatnonzero(moving)
+            row = rows[(events[at] - frame.first_transfer) // 2]
+            at, row = at[row >= 0], row[row >= 0]
+            own = frame.ops.rank[row] == ranks[at]
+            if rows is pairing.receive and not frame.together:
+                own &= (events[at] - frame.first_transfer) % 2 == 1  # drained may come before it
+            least[at[own]] = np.maximum(least[at[own]], frame.done(row[own]))
+        return least
 
     @property
     def exact(self) -> bool:
@@ -186,7 +207,7 @@ class HappensBefore:
 
     @cached_property
     def _all_happen(self) -> bool:
-        return bool(np.all(self._levels >= 0))
+        return bool(np.all(run(self.model, self.graph).happened))
 
     @cached_property
     def _levels(self) -> IntArray:
