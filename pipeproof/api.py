@@ -1,6 +1,7 @@
 """The one use case: judge a schedule under each transport, and have the verdict replayed."""
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal
@@ -42,7 +43,7 @@ from pipeproof.verdict.verdict import (
 if TYPE_CHECKING:
     from pipeproof.semantics.found import Findings
 
-__all__ = ["Asked", "as_run", "judge", "judge_text", "lowered", "rules", "transports_of"]
+__all__ = ["Asked", "as_run", "judge", "judge_text", "lowered", "models", "rules", "transports_of"]
 
 _DEMANDED = 4_000_000  # stages times microbatches that are looked through one by one
 _LOOPS: dict[str, Lowering] = {"torch-multi": "torch-multi", "torch-single": "torch-single"}
@@ -73,15 +74,28 @@ def rules() -> tuple[Rule, ...]:
     return all_rules()
 
 
-def judge(document: Document, asked: Asked | None = None) -> FileVerdict:
+def judge(
+    document: Document,
+    asked: Asked | None = None,
+    kept: list[tuple[Model, Decision]] | None = None,
+) -> FileVerdict:
     """Judge a schedule for every interleaving under each transport asked for.
+
+    What a certificate is written from is added to `kept`, where it is given.
 
     Raises:
         LimitError: the schedule asks for more operations than are looked through.
         ReplayMismatchError: a counterexample did not replay; believe nothing then.
     """
-    judging = _Judging(document, asked or Asked())
+    judging = _Judging(document, asked or Asked(), kept)
     return judging.verdict()
+
+
+def models(document: Document, asked: Asked | None = None) -> Callable[[str, int], Model | None]:
+    """Return what models a schedule under a transport by name, None if it has none, in copies."""
+    judging = _Judging(document, asked or Asked())
+    by_name = {each.name: each for each in judging.transports}
+    return lambda name, copies: judging.model(by_name[name], copies) if name in by_name else None
 
 
 def transports_of(document: Document, asked: Asked | None = None) -> tuple[Transport, ...]:
@@ -134,8 +148,10 @@ def judge_text(text: str, name: str, asked: Asked | None = None) -> FileVerdict:
 class _Judging:
     """One schedule on its way to a verdict."""
 
-    def __init__(self, document: Document, asked: Asked) -> None:
-        self.document = document
+    def __init__(
+        self, document: Document, asked: Asked, kept: list[tuple[Model, Decision]] | None = None
+    ) -> None:
+        self.document, self.kept = document, kept
         self.asked = asked
         schedule = document.schedule
         if asked.profile is not None and asked.profile != schedule.profile:
@@ -207,7 +223,7 @@ class _Judging:
             self._found[copies] = {}
         return self._runs[copies]
 
-    def _model(self, transport: Transport, copies: int = 1) -> Model:
+    def model(self, transport: Transport, copies: int = 1) -> Model:
         run = self._run(copies)
         if not splits_calls(run, transport):
             run = joined(run)
@@ -216,10 +232,10 @@ class _Judging:
     def _under(self, transport: Transport) -> TransportVerdict:
         if has_choices(self._run(1)) and not by_tag(self._run(1), transport):
             return self._over_outcomes(transport)
-        model = self._model(transport)
+        model = self.model(transport)
         one_decides = _one_step_decides(model)
         if self.schedule.steps is None and not one_decides:
-            model = self._model(transport, copies=2)
+            model = self.model(transport, copies=2)
         return self._verdict(transport, model, one_decides=one_decides)
 
     def _over_outcomes(self, transport: Transport) -> TransportVerdict:
@@ -231,7 +247,7 @@ class _Judging:
                 found = self._outcomes(transport, 2)
                 decides = [False] * len(found)
         except TooManyError:
-            return self._verdict(transport, self._model(transport), one_decides=False)
+            return self._verdict(transport, self.model(transport), one_decides=False)
         verdicts = [
             self._verdict(transport, model, one_decides=one)
             for (model, _), one in zip(found, decides, strict=True)
@@ -251,6 +267,8 @@ class _Judging:
         self, transport: Transport, model: Model, *, one_decides: bool
     ) -> TransportVerdict:
         decision = self._decide(model)
+        if self.kept is not None:
+            self.kept.append((model, decision))
         unknown = self._unknown(model, decision)
         told = _replayed(model, decision) if decision.broken else ()
         outcome = Outcome.PROVED
@@ -323,7 +341,7 @@ class _Judging:
     def _legal_when_buffered(self) -> bool:
         """Whether the schedule is legal under every blocking buffered transport."""
         if self._buffered is None:
-            models = (self._model(NAMED[name]) for name in ("buffered", "buffered-1"))
+            models = (self.model(NAMED[name]) for name in ("buffered", "buffered-1"))
             decisions = (self._decide(model) for model in models)
             self._buffered = all(d.complete and not d.broken for d in decisions)
         return self._buffered

@@ -9,7 +9,13 @@ from typing import Unpack
 import click
 
 from pipeproof.cli._inputs import Input, expand, load
-from pipeproof.cli._options import Reading, read_options, reading_options
+from pipeproof.cli._options import (
+    Asking,
+    asked,
+    read_options,
+    reading_options,
+    transport_option,
+)
 from pipeproof.cli._output import emit
 from pipeproof.errors import ParseError, Problem
 from pipeproof.ir.source import Document
@@ -17,7 +23,7 @@ from pipeproof.ir.source import Document
 __all__ = ["command"]
 
 
-class _Values(Reading):
+class _Values(Asking):
     path: str
     to: str
     output: str | None
@@ -32,6 +38,7 @@ class _Values(Reading):
     help="What was judged, as canonical JSON; a spec file; torch's CSV.",
 )
 @click.option("-o", "output", metavar="FILE", help="Write it there, not to stdout.")
+@transport_option
 @reading_options
 def command(**values: Unpack[_Values]) -> int:
     """Write the schedule at PATH in another form.
@@ -44,14 +51,21 @@ def command(**values: Unpack[_Values]) -> int:
         raise click.BadParameter(said, param_hint="PATH")
     loaded = load(sources[0], read_options(values))
     documents = loaded.documents if loaded is not None else ()
-    emit(_WRITERS[values["to"]](sources[0], documents, values["output"]), values["output"])
+    if values["to"] == "as-run":
+        emit(_as_run(documents, values), values["output"])
+    elif values["transport"]:
+        said = "--transport goes with --to as-run."
+        raise click.UsageError(said)
+    else:
+        emit(_WRITERS[values["to"]](sources[0], documents, values["output"]), values["output"])
     return 0
 
 
-def _as_run(source: Input, documents: tuple[Document, ...], output: str | None) -> str:
+def _as_run(documents: tuple[Document, ...], values: _Values) -> str:
     from pipeproof.api import as_run  # noqa: PLC0415  imported when needed
 
-    return "".join(f"{as_run(document).rstrip()}\n" for document in documents)
+    question = (asked(values),) if values["transport"] else ()
+    return "".join(f"{as_run(document, *question).rstrip()}\n" for document in documents)
 
 
 def _spec(source: Input, documents: tuple[Document, ...], output: str | None) -> str:
@@ -71,7 +85,7 @@ def _csv(source: Input, documents: tuple[Document, ...], output: str | None) -> 
 
 
 _Writer = Callable[[Input, tuple[Document, ...], str | None], str]
-_WRITERS: Mapping[str, _Writer] = MappingProxyType({"as-run": _as_run, "spec": _spec, "csv": _csv})
+_WRITERS: Mapping[str, _Writer] = MappingProxyType({"spec": _spec, "csv": _csv})
 
 
 def _only(source: Input, documents: tuple[Document, ...]) -> Document:

@@ -1,5 +1,7 @@
 """Accept or reject an execution, and what it is said to show, without any engine."""
 
+from collections.abc import Iterator, Mapping, Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -8,13 +10,34 @@ from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
 from pipeproof.ir.sets import among, distinct
 from pipeproof.semantics.found import Finding, Spot
-from pipeproof.semantics.logic import Acyclic, All, AtMost, Axiom, Empty, Enforced, Never, Rel
+from pipeproof.semantics.logic import (
+    Acyclic,
+    All,
+    AtMost,
+    Axiom,
+    Empty,
+    Enforced,
+    Never,
+    Rel,
+    Rule,
+)
 from pipeproof.semantics.model import Graph, Model
 from pipeproof.semantics.relations.storage import held_back
 from pipeproof.semantics.weak import movable
+from pipeproof.verdict._hops import Hops, known, settled, uncertified
+from pipeproof.verdict.certificate import (
+    PROVABLE,
+    SHOWABLE,
+    Blocked,
+    Ordered,
+    Path,
+    Proved,
+    Refuted,
+    Statement,
+)
 from pipeproof.verdict.decision import Broken
 
-__all__ = ["check", "happen"]
+__all__ = ["accept", "check", "happen"]
 
 _NEVER = np.iinfo(np.int64).max
 
@@ -198,3 +221,168 @@ def _demand(holds: bool, broken: Broken) -> None:  # noqa: FBT001  a condition, 
     if not holds:
         message = f"the execution for {broken.rule.code} does not show it"
         raise ReplayMismatchError(message)
+
+
+def accept(model: Model, rules: Mapping[str, Rule], statement: Statement) -> None:
+    """Check that a statement of a certificate holds of a model.
+
+    Args:
+        model: the schedule under the transport, and in the copies, that the statement names.
+        rules: every rule by its code.
+        statement: what is said, and what is to show it.
+
+    Raises:
+        ReplayMismatchError: it does not show what it says.
+    """
+    match statement:
+        case Proved():
+            _accept_proved(model, rules, statement)
+        case Refuted():
+            _accept_refuted(model, rules, statement)
+
+
+def _accept_proved(model: Model, rules: Mapping[str, Rule], said: Proved) -> None:
+    outside = sorted({*said.rules} - (PROVABLE - uncertified(model.frame)))
+    _accepted(not outside, f"no certificate can show {', '.join(outside)} of this schedule")
+    _accepted(_all_paired(model), "an end of a message has no partner")
+    _accepted(len(said.run) == model.events, "the run does not hold every event once")
+    happen(model, model.progress, _events(model, said.run))
+    before, after = _entries(model, said.paths)
+    for code in said.rules:
+        missing = next(_missing(model, rules[code].axiom, before, after), None)
+        _accepted(missing is None, f"{code} is not shown: {missing}")
+
+
+def _all_paired(model: Model) -> bool:
+    ops = model.frame.ops
+    messages = int(np.sum(ops.is_kind(Kind.SEND, Kind.RECV)))
+    return known(model) == model.events and messages == 2 * len(model.frame.pairing)
+
+
+def _events(model: Model, run: Sequence[int]) -> IntArray:
+    """Return a run as an array, once every event in it is one that certificates know."""
+    _accepted(max(run, default=0) < known(model), "a run names an event that does not exist")
+    return np.asarray(run, np.int64)
+
+
+def _entries(model: Model, paths: Sequence[Ordered]) -> tuple[IntArray, IntArray]:
+    """Return the pairs that `paths` show to be ordered, once each has been followed."""
+    steps: list[int] = []
+    ends: list[int] = []
+    for each in paths:
+        match each:
+            case Path():
+                whole = each.path[:1] == (each.before,) and each.path[-1:] == (each.after,)
+                _accepted(whole, "a path does not lead from its first event to its last")
+                steps.extend(each.path)
+                ends.append(len(steps))
+            case Blocked():
+                _accept_blocked(model, each)
+    events = _events(model, steps)
+    inner = np.ones(max(len(steps) - 1, 0), np.bool_)
+    inner[np.asarray(ends[:-1], np.int64) - 1] = False
+    steps_hold = Hops(model).are(events[:-1][inner], events[1:][inner])
+    _accepted(bool(np.all(steps_hold)), "a step of a path is none")
+    pairs = np.asarray([(each.before, each.after) for each in paths], np.int64).reshape(-1, 2)
+    return pairs[:, 0], pairs[:, 1]
+
+
+def _accept_blocked(model: Model, said: Blocked) -> None:
+    """Check that all happens without an event that can, and another one does not."""
+    _accepted(max(said.before, said.after) < known(model), "there is no such event")
+    never = model.happens_before.never.copy()
+    never[said.before] = True
+    graph = model.happens_before._replace(never=never)
+    moment = happen(model, graph, _events(model, said.run))
+    _accepted(moment[said.after] == _NEVER, "what is said to be blocked happens")
+    able = enabled(model, graph, moment != _NEVER)
+    _accepted(not np.any(able), "a run that is said to be all that can happen can go on")
+
+
+def _missing(model: Model, axiom: Axiom, before: IntArray, after: IntArray) -> Iterator[str]:
+    """Yield why an axiom is not shown by a complete run and pairs that are ordered."""
+    match axiom:
+        case Acyclic() | Never():
+            return
+        case Empty(rel):
+            if model.findings(rel).found:
+                yield "the schedule breaks it"
+        case AtMost():
+            yield "no certificate can"
+        case All(axioms):
+            for each in axioms:
+                yield from _missing(model, each, before, after)
+        case Enforced(rel):
+            needs, chain = model.needs(rel), model.frame.chain
+            first = np.maximum(needs.before, 0)
+            shown = (chain[first] == chain[needs.after]) & (first <= needs.after)
+            size = model.events
+            shown |= among(first * size + needs.after, before * size + after)
+            for k in np.flatnonzero(~shown | (needs.before < 0)).tolist():
+                yield f"event {needs.before[k]} is not said to come before {needs.after[k]}"
+
+
+def _accept_refuted(model: Model, rules: Mapping[str, Rule], said: Refuted) -> None:
+    wanted = SHOWABLE - uncertified(model.frame)
+    _accepted(said.rule in wanted, f"no certificate can show {said.rule} of this schedule")
+    shown = any(_is_shown(model, each, said) for each in _parts(rules[said.rule].axiom))
+    _accepted(shown, f"what is said does not show {said.rule}")
+
+
+def _parts(axiom: Axiom) -> Iterator[Axiom]:
+    match axiom:
+        case All(axioms):
+            for each in axioms:
+                yield from _parts(each)
+        case _:
+            yield axiom
+
+
+def _is_shown(model: Model, axiom: Axiom, said: Refuted) -> bool:
+    """Whether an execution shows that an axiom does not hold."""
+    match axiom:
+        case Acyclic() if said.pair is None:
+            return _ends_stuck(model, said)
+        case Empty(rel) if said.pair is None:
+            found = model.findings(rel).found
+            return any(_placed(model, each) == {*said.places} for each in found)
+        case Enforced(rel) if said.pair is not None:
+            needs, (before, after) = model.needs(rel), said.pair
+            asked = np.any((needs.before == before) & (needs.after == after))
+            ends = said.run[-1:] == (after,) and before not in said.run
+            happen(model, settled(model, model.happens_before), _events(model, said.run))
+            return bool(asked and ends)
+        case _:
+            return False
+
+
+def _placed(model: Model, finding: Finding) -> set[tuple[int, int]]:
+    """Return rank and position, over all copies as run, of what a finding names."""
+    frame = model.frame
+    found = set()
+    for spot in finding.spots:
+        rank, instruction = int(frame.ops.rank[spot.row]), int(frame.ops.instruction[spot.row])
+        found.add((rank, instruction - int(frame.run.rank_start[rank])))
+    return found
+
+
+def _ends_stuck(model: Model, said: Refuted) -> bool:
+    frame, graph = model.frame, settled(model, model.progress)
+    moment = happen(model, graph, _events(model, said.run))
+    _stuck(model, graph, moment)
+    _accepted(bool(np.any(moment[: known(model)] == _NEVER)), "everything happens")
+    length = np.diff(frame.run.rank_start)
+    if not said.places or any(
+        rank >= frame.ranks or position >= length[rank] for rank, position in said.places
+    ):
+        return False
+    instructions = [frame.run.rank_start[rank] + position for rank, position in said.places]
+    rows = [int(frame.ops.first_row[instruction]) for instruction in instructions]
+    return all(
+        _waits(model, Spot(2 * int(frame.ops.instruction[row]), row), moment) for row in rows
+    )
+
+
+def _accepted(holds: bool, why: str) -> None:  # noqa: FBT001  a condition, as in assert
+    if not holds:
+        raise ReplayMismatchError(why)

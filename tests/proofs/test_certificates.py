@@ -1,0 +1,162 @@
+"""What certificates say of small schedules, and what they leave out."""
+
+import json
+
+import pytest
+
+from pipeproof.verdict.certificate import Blocked, Path, Proved, Refuted, Statement
+from tests.properties.certifying import Certified, certified_text, rejected, sealed
+from tests.semantics.made import CROSSED, PASSED_ON, text
+
+# Two instructions a rank: start and done are 0 to 7, the ends 8 and 9, the message 10 and 11.
+DRAINED, ARRIVED = 10, 11
+
+
+def made(*programs: str, **keys: object) -> Certified:
+    return certified_text(text(*programs, **{"transport": "rendezvous", "fragment": True, **keys}))
+
+
+def only(*programs: str, **keys: object) -> Statement:
+    """The only statement, once it is accepted."""
+    found = made(*programs, **keys)
+    (statement,) = found.certificate.statements
+    assert not rejected(found, found.certificate.text)
+    return statement
+
+
+def left_out(*programs: str, **keys: object) -> list[str]:
+    return [each.why for each in made(*programs, **keys).left_out]
+
+
+def test_a_run_holds_every_event_and_a_path_leads_over_the_wait() -> None:
+    said = only(*PASSED_ON)
+
+    assert isinstance(said, Proved)
+    assert sorted(said.run) == list(range(12))
+    assert said.paths == (Path(ARRIVED, 6, (ARRIVED, 5, 6)),)
+    assert {"PP301", "PP403", "PP505"} <= {*said.rules}
+
+
+def test_a_receive_at_use_needs_one_step() -> None:
+    said = only(*PASSED_ON, transport="gloo")
+
+    assert isinstance(said, Proved)
+    assert said.paths == (Path(ARRIVED, 6, (ARRIVED, 6)),)
+
+
+def test_a_reply_orders_what_no_wait_does() -> None:
+    """The send of v has been read when the answer to it is there."""
+    said = only(
+        "SEND v to=1 buf=s h=a; RECV w from=1; WRITE s u",
+        "RECV v from=0; SEND w to=0",
+    )
+
+    assert isinstance(said, Proved)
+    (path,) = (each for each in said.paths if each.after == 4)
+    assert isinstance(path, Path)
+    assert path.path[0] == path.before == 12
+    assert path.path[-1] == 4
+
+
+def test_a_count_is_shown_by_what_can_happen_without_it() -> None:
+    """One place on the channel: the second send shows that the first message has arrived."""
+    said = only(
+        "SEND v to=1 buf=s; SEND w to=1; USE s v",
+        "RECV v from=0 buf=t h=a; RECV w from=0; SIGNAL to=0; WRITE t u",
+        transport={"completion": "buffered", "capacity": 1},
+    )
+
+    assert isinstance(said, Proved)
+    assert any(isinstance(each, Blocked) for each in said.paths)
+
+
+def test_a_deadlock_is_a_run_to_where_nothing_more_can_happen_and_its_places() -> None:
+    said = only(*CROSSED)
+
+    assert isinstance(said, Refuted)
+    assert (said.rule, said.run, said.places) == ("PP301", (0, 4), ((0, 0), (1, 0)))
+
+
+def test_what_starts_too_early_is_a_run_without_what_it_needs() -> None:
+    said = only("0F0; SEND F0.0 to=1", "RECV F0.0 from=0 h=a; 1F0; WAIT a", transport="buffered")
+
+    assert isinstance(said, Refuted)
+    assert said.rule == "PP501"
+    assert said.pair == (13, 6)
+    assert said.run[-1] == 6
+    assert 13 not in said.run
+
+
+def test_what_nothing_puts_there_has_no_event() -> None:
+    said = only("1F0", microbatches=1, stages=2, placement=[0, 0], fragment=False)
+
+    assert isinstance(said, Refuted)
+    assert (said.rule, said.pair) == ("PP401", (-1, 0))
+
+
+def test_a_message_without_a_partner_is_its_place_and_has_no_events() -> None:
+    said = only("SEND v to=1; 0F0", "", transport="buffered")
+
+    assert isinstance(said, Refuted)
+    assert (said.rule, said.run, said.places) == ("PP201", (), ((0, 0),))
+
+
+def test_crossed_messages_are_their_places() -> None:
+    said = only("SEND v to=1", "RECV w from=0")
+
+    assert isinstance(said, Refuted)
+    assert (said.rule, said.places) == ("PP202", ((0, 0), (1, 0)))
+
+
+def test_copies_stand_one_after_the_other() -> None:
+    """What nobody waits for may still be under way when the next step begins."""
+    said = only("SEND v to=1 h=a", "RECV v from=0 h=a", steps="any")
+
+    assert isinstance(said, Proved)
+    assert said.copies == 2
+    assert sorted(said.run) == list(range(2 * 4 + 2 + 2 * 2))
+
+
+@pytest.mark.parametrize(
+    ("program", "why"),
+    [
+        ("CHOOSE c a|b; 0F0 if=c:a", "the runtime chooses"),
+        ("0F0; 0F0", "PP102, which is broken"),
+    ],
+)
+def test_what_no_certificate_can_show_is_left_out(program: str, why: str) -> None:
+    found = made(program)
+
+    assert found.certificate.statements == ()
+    assert [why in each.why for each in found.left_out] == [True]
+
+
+def test_weak_communicators_are_left_out() -> None:
+    transport = {"completion": "rendezvous", "weak": ["c"]}
+    (why,) = left_out("SEND v to=1 comm=c", "RECV v from=0 comm=c", transport=transport)
+
+    assert "inside calls" in why
+
+
+def test_a_rule_of_which_a_part_stands_outside_is_not_certified() -> None:
+    said = only("0F0; 0B0; 0REDUCE h=r; WAIT r; 0STEP")
+
+    assert isinstance(said, Proved)
+    assert not {"PP501", "PP502"} & {*said.rules}
+    assert {"PP503", "PP504"} <= {*said.rules}
+
+
+def test_a_statement_that_claims_more_rules_is_rejected() -> None:
+    found = made("0F0; 0B0; 0REDUCE h=r; WAIT r; 0STEP")
+    content = json.loads(found.certificate.text)
+    content["statements"][0]["rules"].append("PP501")
+
+    assert "PP501" in rejected(found, sealed(content))
+
+
+def test_a_transport_that_the_schedule_has_not_is_rejected() -> None:
+    found = made(*PASSED_ON)
+    content = json.loads(found.certificate.text)
+    content["statements"][0]["transport"] = "gloo"
+
+    assert "no such transport" in rejected(found, sealed(content))

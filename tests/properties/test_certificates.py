@@ -1,0 +1,116 @@
+"""Certificates of drawn schedules are accepted; changed ones are, only where they still hold."""
+
+import importlib.util
+import random
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from pipeproof.errors import UnsupportedFeatureError
+from pipeproof.frontends import spec
+from pipeproof.ir.reading import ReadOptions
+from pipeproof.schedules import generate
+from pipeproof.verdict.certificate import Proved, read
+from pipeproof.verdict.verdict import Outcome
+from tests.oracle import programs
+from tests.properties.certifying import (
+    ALWAYS_WRONG,
+    TAMPERINGS,
+    Certified,
+    certified,
+    certified_text,
+    changed,
+    rejected,
+)
+
+ROOT = Path(__file__).parents[2]
+SPECS = sorted((ROOT / "specs").rglob("*.yaml"))
+RECHECK = ROOT / "pipeproof" / "recheck.py"
+BATCHES = 6
+STUCK = {"PP105", "PP201", "PP204", "PP205", "PP301"}
+
+
+def drawn(seed: int) -> Certified:
+    rng = random.Random(seed)
+    made = programs.random_programs(rng)
+    return certified_text(programs.render(made, programs.random_transport(rng)), f"seed {seed}")
+
+
+def is_claimed(made: Certified, text: str) -> bool:
+    """Whether what a certificate says is what was judged."""
+    for said in read(text, "changed").statements:
+        (verdict,) = (each for each in made.verdict.transports if each.name == said.transport)
+        told = {violation.rule for violation in verdict.violations}
+        if isinstance(said, Proved):
+            if told & {*said.rules}:
+                return False
+        elif not told & (STUCK if said.rule in STUCK else {said.rule}):
+            return False
+    return True
+
+
+def recheck() -> ModuleType | None:
+    """The other program, which shares nothing with the package, from its file."""
+    if not RECHECK.exists():
+        return None
+    said = importlib.util.spec_from_file_location("recheck_of_tests", RECHECK)
+    assert said is not None
+    assert said.loader is not None
+    module = importlib.util.module_from_spec(said)
+    said.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_certificates_of_drawn_programs_are_accepted_and_say_what_was_judged(batch: int) -> None:
+    written = 0
+    for number in range(50):
+        made = drawn(1000 * batch + number)
+        text = made.certificate.text
+
+        assert not rejected(made, text), made.document.name
+        assert is_claimed(made, text)
+        for each in made.verdict.transports:
+            told = [said for said in made.left_out if said.transport == each.name]
+            assert told or each.name in {s.transport for s in made.certificate.statements}
+        written += len(made.certificate.statements)
+    assert written > 25
+
+
+@pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
+def test_certificates_of_the_specs_are_accepted(path: Path) -> None:
+    options = ReadOptions(base=path.parent, generate=generate)
+    for document in spec.read(path.read_text(), path.name, options):
+        try:
+            made = certified(document)
+        except UnsupportedFeatureError:
+            continue
+        assert not rejected(made, made.certificate.text)
+
+
+@pytest.mark.parametrize("batch", range(3))
+def test_a_changed_certificate_is_accepted_only_where_it_still_holds(batch: int) -> None:
+    tried = accepted = 0
+    for number in range(15):
+        rng = random.Random(number)
+        made = drawn(1000 * batch + number)
+        if not made.certificate.statements:
+            continue
+        proved = all(each.outcome is Outcome.PROVED for each in made.verdict.transports)
+        for tampering in TAMPERINGS:
+            text = changed(made, rng, tampering)
+            if text is None:
+                continue
+            tried += 1
+            why = rejected(made, text)
+            assert why or is_claimed(made, text), (made.document.name, tampering)
+            assert why or not (proved and tampering in ALWAYS_WRONG), tampering
+            accepted += not why
+    assert accepted < tried // 2
+
+
+def test_a_certificate_of_another_schedule_is_rejected() -> None:
+    one, other = drawn(3), drawn(4)
+
+    assert "another schedule" in rejected(one, other.certificate.text)
