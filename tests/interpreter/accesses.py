@@ -62,7 +62,7 @@ class RankStorage:
         if step.kind == "F":
             yield f"F{stage}.{microbatch}"
             yield f"K{stage}.{microbatch}"
-            if self._makes_loss(stage):
+            if self._makes_loss(step):
                 yield f"L.{microbatch}"
         elif step.kind in ("B", "I"):
             yield f"B{stage}.{microbatch}"
@@ -72,8 +72,10 @@ class RankStorage:
             yield step.value
         yield from (message.value for message in step.messages if message.kind == "RECV")
 
-    def _makes_loss(self, stage: int) -> bool:
-        return stage == self.spec.stages - 1 and not self.spec.whole("L")
+    def _makes_loss(self, forward: Instruction) -> bool:
+        """Whether a forward is the last and no L stands for its microbatch."""
+        written = any(s.kind == "L" and s.microbatch == forward.microbatch for s in self.program)
+        return forward.stage == self.spec.stages - 1 and not written
 
     def _touch(self, step: Instruction) -> tuple[Touch, ...]:
         if step.kind in ("SEND", "RECV", "GROUP"):
@@ -120,7 +122,7 @@ class RankStorage:
             self.where[kept] = keep
         else:
             self._put(touch, kept, keep or self._slot("stash", stage, "", microbatch))
-        if self._makes_loss(stage):
+        if self._makes_loss(step):
             self._put(touch, f"L.{microbatch}", self._register("loss"))
 
     def _loss(self, step: Instruction, touch: Touch) -> None:

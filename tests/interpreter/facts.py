@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tests.interpreter.accesses import RankStorage
 from tests.interpreter.spec import texts_of
+from tests.interpreter.weights import START, StageWeights
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from tests.interpreter.program import Instruction
     from tests.interpreter.spec import Spec
     from tests.interpreter.versions import Fault
+    from tests.interpreter.weights import Version
 
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "B": 1}
 _IN_FLIGHT = frozenset(("versions", "pending", "order", "rng", "data"))
@@ -85,22 +87,41 @@ def peaks(spec: Spec, rank: int) -> list[int]:
                 spans[value] = (position, position)
             for value in {value for value, _ in touch.reads if value in spans}:
                 spans[value] = (spans[value][0], position)
-    fixed = sum(
-        _size(spec, name, stage)
-        for stage in range(spec.stages)
-        if spec.placement[stage] == rank
-        for name in ("weights", "grads", "state")
-    )
+    mine = [stage for stage in range(spec.stages) if spec.placement[stage] == rank]
+    fixed = sum(_size(spec, name, stage) for stage in mine for name in ("grads", "state"))
+    versions = [(_size(spec, "weights", stage), _kept(StageWeights(spec, stage))) for stage in mine]
     for value, (start, _) in spans.items():
         if value[0] == "K" and not _closes(program, value):
             spans[value] = (start, len(program))
     return [
         fixed
+        + sum(each * count[position] for each, count in versions)
         + sum(
             _bytes(spec, value) for value, (start, end) in spans.items() if start <= position <= end
         )
         for position in range(len(program))
     ]
+
+
+def _kept(weights: StageWeights) -> list[int]:
+    """How many versions are current, or still to be read, at each position."""
+    made = {v: fate.position for fate in weights.fates for v in fate.made.values()}
+    last: dict[Version, int] = {}
+    for reading in weights.readings:
+        last |= {version: reading.position for _, version in reading.versions}
+    return [
+        len(
+            {version for version, end in last.items() if made.get(version, -1) < position <= end}
+            | {_current(weights, position)}
+        )
+        for position in range(weights.end)
+    ]
+
+
+def _current(weights: StageWeights, position: int) -> Version:
+    """The version that is current at a position, where none is withdrawn."""
+    made = [v for fate in weights.fates if fate.position < position for v in fate.made.values()]
+    return made[-1] if made else START
 
 
 def _closes(program: Sequence[Instruction], kept: str) -> bool:

@@ -111,7 +111,7 @@ def _mutations() -> Iterator[Mutation]:
         ("PP506", "", o.memory, m.memory_bound_lower),
         ("PP507", "", o.live, m.never_dropped),
         ("PP507", "", o.live, m.held_again),
-        ("PP601", "", v.stash, w.stash_left_out),
+        ("PP601", "", _any(v.stash, v.vertical, v.double_buffered), w.stash_left_out),
         ("PP601", "", v.stash, w.claims_another),
         ("PP601", "PP602", _any(v.stash, v.flush, v.vertical), w.reads_beside),
         ("PP601", "PP602", v.cached, w.never_filled),

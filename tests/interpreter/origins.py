@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tests.interpreter import weight_origins
 from tests.interpreter.drafts import Draft, Line
 from tests.interpreter.facts import peaks
 from tests.interpreter.naming import name_storage, pool_storage
@@ -62,9 +63,15 @@ def live(rng: Random) -> Draft:
 
 def memory(rng: Random) -> Draft:
     """A bound on memory that is reached."""
-    made = plan(rng, ids=4)
-    made.mode = "blocking"
-    draft = _written(rng, made)
+    if rng.random() < 0.4:
+        draft = weight_origins.stash(rng)
+        while any("h" in p[n].attributes for p, n in draft.spots("SEND", "RECV")):
+            draft = weight_origins.stash(rng)
+        draft.keys["transport"] = "rendezvous"
+    else:
+        made = plan(rng, ids=4)
+        made.mode = "blocking"
+        draft = _written(rng, made)
     sizes = {name: rng.randint(1, 9) for name in ("F", "B", "keep", "weights", "grads", "state")}
     chosen = rng.sample(sorted(sizes), rng.randint(2, 6))
     draft.keys["sizes"] = "{" + ", ".join(f"{name}: {sizes[name]}MiB" for name in chosen) + "}"

@@ -69,6 +69,12 @@ class Demands:
                 yield "PP702"
             elif microbatch not in due or self._wrong(microbatch, entries):
                 yield "PP703"
+        foreign = {(e.stage, e.microbatch) for e in update.found.entries if e.stage != update.stage}
+        for stage, microbatch in sorted(foreign):
+            own = (stage, microbatch)
+            copies = [e for e in update.found.entries if (e.stage, e.microbatch) == own]
+            if self._wrong(microbatch, copies):
+                yield "PP703"
 
     def _wrong(self, microbatch: int, entries: list[Entry]) -> bool:
         return sum(entry.coefficient for entry in entries) != self.spec.asked(microbatch)

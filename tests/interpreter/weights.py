@@ -71,6 +71,7 @@ class StageWeights:
     Attributes:
         readings: What operations read, in program order.
         fates: Its STEPs, in program order.
+        end: The number of instructions of its rank.
         closers: Its STEPs and SKIPs that are not withdrawn, each with what was current.
     """
 
@@ -80,6 +81,7 @@ class StageWeights:
             for position, step in enumerate(spec.of_stage(stage))
             if step.stage == stage
         ]
+        self.end = len(spec.of_stage(stage))
         named = {s.get("param") for _, s in self.program if s.kind == "STEP"} - {""}
         self.parameters = sorted(named) or [""]
         self.buckets = sorted({s.get("bucket") for _, s in self.program} - {""}) or [""]
@@ -147,7 +149,8 @@ class StageWeights:
         how, copies, known = step.get("w") or "latest", self.copies, True
         mine = [name for name in self.parameters if step.get("param") in ("", name)]
         mine = mine or self.parameters
-        how = step.get("wv") or how
+        if how == "stash":
+            how = step.get("wv") or how
         if step.get("fill") == "1":
             copies.cache = frozenset(self.current.items())
         if how.isdigit():
