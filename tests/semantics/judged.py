@@ -3,7 +3,22 @@
 from pipeproof import api
 from tests.semantics.made import text
 
-__all__ = ["broken"]
+__all__ = ["A0_A1", "ON_SECOND", "TAGGED", "broken", "check"]
+
+ON_SECOND: dict[str, object] = {"placement": [1, 0, 1]}
+"""Stage 1 on rank 0, the others on rank 1."""
+
+A0_A1 = ("SEND F0.0 to=0; SEND F0.1 to=0",)
+
+TAGGED: dict[str, object] = {
+    "completion": "buffered",
+    "queue": "none",
+    "groups": "independent",
+    "wait": "blocking",
+    "match": "tag",
+    "capacity": 2,
+}
+"""Two credits a channel, received in any order."""
 
 
 def broken(*programs: str, **keys: object) -> list[str]:
@@ -20,3 +35,8 @@ def broken(*programs: str, **keys: object) -> list[str]:
         for each in only.violations
     ]
     return sorted([*found, *(f"{each.rule} ?" for each in only.unknown)])
+
+
+def check(programs: tuple[str, ...], found: str, **keys: object) -> None:
+    """Compare what programs break with what is said, separated by commas."""
+    assert broken(*programs, **keys) == sorted(each for each in found.split(", ") if each)
