@@ -9,7 +9,6 @@ import numpy.typing as npt
 from pipeproof.engines._live import Peak, overfull, peaks
 from pipeproof.engines._order import Ancestors, HappensBefore
 from pipeproof.engines._sweep import Run, run
-from pipeproof.engines._witness import Witness
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
 from pipeproof.ir.sets import among, either, first_of
@@ -24,7 +23,7 @@ from pipeproof.verdict.decision import Broken, Decision
 if TYPE_CHECKING:
     from pipeproof.semantics.waiting import Cycle
 
-__all__ = ["NAME", "Ancestors", "Run", "Witness", "decide", "furthest", "most_live", "run"]
+__all__ = ["NAME", "Ancestors", "Run", "decide", "furthest", "most_live", "run"]
 
 NAME = "graph"
 _TRACE_EVENTS = 200_000  # all traces of a decision together; the first of each rule has one anyway

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeproof import __version__
-from pipeproof.engines.graph import Witness
+from pipeproof.engines._witness import Witness
 from pipeproof.errors import ReplayMismatchError, printable
 from pipeproof.ir.canonical import digest
 from pipeproof.lowering.communicators import splits_calls
