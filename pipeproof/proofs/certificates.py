@@ -8,7 +8,11 @@ import numpy as np
 from pipeproof import __version__
 from pipeproof.engines._witness import Witness
 from pipeproof.errors import ReplayMismatchError, printable
+from pipeproof.ir.accesses import awaited_reads, supply, writes
+from pipeproof.ir.actions import Kind
 from pipeproof.ir.canonical import digest
+from pipeproof.ir.operations import IntArray
+from pipeproof.ir.storage import Stored, Touch
 from pipeproof.lowering.communicators import splits_calls
 from pipeproof.lowering.outcomes import has_choices
 from pipeproof.semantics.logic import All, Axiom, Enforced, Rule
@@ -148,7 +152,7 @@ class _Writer:
             return
         codes = sorted(PROVABLE.intersection(decision.instances) - uncertified(model.frame))
         pairs = {code: _pairs(model, self.rules[code].axiom) for code in codes}
-        asked = sorted({pair for each in pairs.values() for pair in each})
+        asked = sorted(_transfers(model).union(*pairs.values()))
         columns = np.asarray(asked, np.int64).reshape(-1, 2)
         found = witness.ordered(columns[:, 0], columns[:, 1])
         lost = {pair for pair, each in zip(asked, found, strict=True) if each is None}
@@ -194,3 +198,39 @@ def _pairs(model: Model, axiom: Axiom) -> set[tuple[int, int]]:
             return set(zip(before.tolist(), after.tolist(), strict=True))
         case _:
             return set()
+
+
+def _transfers(model: Model) -> set[tuple[int, int]]:
+    """Return every message before whatever of its rank touches what it brings or takes.
+
+    Whoever knows the language only asks for these pairs, also where one of them follows from
+    another, or from the order of the programs.
+    """
+    frame, run = model.frame, model.frame.run
+    ops = frame.ops
+    reading = awaited_reads(run)
+    writer = supply(ops, reading, writes(run)).writer
+    received = np.flatnonzero((writer >= 0) & (run.is_message & ops.is_kind(Kind.RECV))[writer])
+    before = [frame.completed(writer[received])]
+    after = [frame.start(reading.rows[received])]
+    stored = run.storage
+    if stored is not None:
+        for touch in (Touch.WRITE, Touch.FREE):
+            first, later = _next(stored, touch)
+            before.append(frame.completed(stored.rows[first]))
+            after.append(frame.start(stored.rows[later]))
+    columns = (np.concatenate(each).tolist() for each in (before, after))
+    return set(zip(*columns, strict=True))
+
+
+def _next(stored: Stored, touch: Touch) -> tuple[IntArray, IntArray]:
+    """Return the accesses of messages, and the next of one kind of the storage of each."""
+    number = np.arange(len(stored))
+    chosen = np.where(stored.touch == touch, number, len(stored))
+    later = np.append(np.minimum.accumulate(chosen[::-1])[::-1][1:], len(stored))
+    moving = np.flatnonzero(stored.moves & ~stored.guarded & (later < len(stored)))
+    later = later[moving]
+    same = (stored.storage[moving] == stored.storage[later]) & (
+        stored.rows[moving] != stored.rows[later]
+    )
+    return moving[same], later[same]

@@ -11,8 +11,9 @@ from pipeproof.errors import UnsupportedFeatureError
 from pipeproof.frontends import spec
 from pipeproof.ir.reading import ReadOptions
 from pipeproof.schedules import generate
-from pipeproof.verdict.certificate import Proved, read
+from pipeproof.verdict.certificate import Proved, Refuted, read
 from pipeproof.verdict.verdict import Outcome
+from tests.interpreter.mutations import mutants
 from tests.oracle import programs
 from tests.properties.certifying import (
     ALWAYS_WRONG,
@@ -28,6 +29,7 @@ ROOT = Path(__file__).parents[2]
 SPECS = sorted((ROOT / "specs").rglob("*.yaml"))
 RECHECK = ROOT / "pipeproof" / "recheck.py"
 BATCHES = 6
+STORAGE = ("PP501", "PP502", "PP503", "PP504", "PP505")
 STUCK = {"PP105", "PP201", "PP204", "PP205", "PP301"}
 
 
@@ -87,6 +89,33 @@ def test_certificates_of_the_specs_are_accepted(path: Path) -> None:
         except UnsupportedFeatureError:
             continue
         assert not rejected(made, made.certificate.text)
+
+
+@pytest.mark.parametrize("rule", STORAGE)
+def test_certificates_of_storage_programs_are_accepted(rule: str) -> None:
+    proved = refuted = 0
+    for number, mutant in enumerate(mutants(rule, 6)):
+        for text in (mutant.original, mutant.text):
+            made = certified_text(text, f"{rule} {number}")
+
+            assert not rejected(made, made.certificate.text)
+            proved += sum(isinstance(s, Proved) for s in made.certificate.statements)
+            refuted += sum(isinstance(s, Refuted) for s in made.certificate.statements)
+    assert proved > 3
+    assert refuted
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("batch", range(BATCHES, BATCHES + 40))
+def test_certificates_of_many_programs_are_accepted_and_changed_ones_are_not(batch: int) -> None:
+    for number in range(50):
+        rng = random.Random(number)
+        made = drawn(1000 * batch + number)
+
+        assert not rejected(made, made.certificate.text)
+        for tampering in TAMPERINGS if made.certificate.statements else ():
+            text = changed(made, rng, tampering)
+            assert text is None or rejected(made, text) or is_claimed(made, text)
 
 
 @pytest.mark.parametrize("batch", range(3))
