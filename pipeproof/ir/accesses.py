@@ -16,6 +16,7 @@ __all__ = [
     "Supply",
     "awaited_reads",
     "codes",
+    "early_parts",
     "gradients_of_weights",
     "known",
     "pick",
@@ -85,11 +86,42 @@ def reads(run: AsRun) -> Access:
     return _join(parts)
 
 
+def early_parts(run: AsRun) -> IntArray:
+    """Return the parts of one operation that are not its last: what it makes is not there yet.
+
+    F with different `bucket`, and B or I with different `param` or each with `c`, are parts of one.
+    A part that stands again begins the operation anew.
+    """
+    ops = run.operations
+    early: list[int] = []
+    open_: dict[tuple[int, int, int, int], list[tuple[int, str]]] = {}
+    for row in sorted(row for row, said in ops.attributes.items() if _PARTS & said.keys()):
+        kind, said = Kind(int(ops.kind[row])), ops.attributes[row]
+        name = said.get("bucket") if kind is Kind.F else said.get("param", f"c {row}")
+        if kind not in (Kind.F, Kind.B, Kind.I) or name is None:
+            continue
+        key = (int(kind), int(ops.rank[row]), int(ops.stage[row]), int(ops.microbatch[row]))
+        parts = open_.setdefault(key, [])
+        if any(name == other for _, other in parts):
+            parts.clear()
+        early.extend(other for other, _ in parts[-1:])
+        parts.append((row, name))
+    return np.asarray(early, np.int64)
+
+
 def writes(run: AsRun) -> Access:
     """Return what operations put on their rank: F, B, I and L what they make, RECV, LOAD, WRITE.
 
-    Where no L stands for a microbatch, the F of its last stage makes the loss.
+    Where no L stands for a microbatch, the F of its last stage makes the loss. An operation in
+    parts makes what it makes with the last of them.
     """
+    early = early_parts(run)
+    made = _writes(run)
+    late = ~among(made.rows, early)
+    return Access(made.rows[late], made.values[late]) if len(early) else made
+
+
+def _writes(run: AsRun) -> Access:
     ops = run.operations
     parts: list[tuple[IntArray, IntArray]] = []
     rows = known(run, Kind.F)
@@ -140,6 +172,7 @@ def _named(ops: Operations, kind: Kind) -> tuple[IntArray, IntArray]:
     return np.asarray(rows, np.int64), np.asarray(values, np.int64)
 
 
+_PARTS = frozenset(("bucket", "param", "c"))
 _TORCH = ("torch-runtime", "torch-multi", "torch-single")
 
 

@@ -140,7 +140,11 @@ LEGAL = [
     ("parts of one backward", _one("0F0; 0B0 param=a; 0W0 param=b")),
 ]
 UNKNOWN = [
-    ("what is chosen while it runs", _one("0F0; 0B0; CHOOSE q a|b; 0STEP if=q:a"), "PP701"),
+    (
+        "what runs when it is ready",
+        "microbatches: 1\nranks: [{order: ready, program: 0F0}]\n",
+        "PP101",
+    ),
 ]
 
 
@@ -193,3 +197,21 @@ def test_a_deadlock_of_one_place_says_what_it_is(program: str) -> None:
     assert first is not None
     assert first.rule == "PP301"
     assert "waits for what comes after it" in first.message
+
+
+@pytest.mark.parametrize(
+    ("program", "rule"),
+    [
+        ("0F0 bucket=a; 0B0; 0F0 bucket=b", "PP402"),
+        ("0F0 bucket=a; 1F0; 0F0 bucket=b; 1B0; 0B0", "PP401"),
+        ("0F0; 1F0; 1B0 c=1/2; 0B0; 1B0 c=1/2", "PP403"),
+        ("0F0 bucket=a; SEND F0.0 to=0 comm=c; 0F0 bucket=b; RECV F0.0 from=0 comm=c", "PP405"),
+    ],
+)
+def test_what_reads_between_the_parts_of_an_operation_comes_too_early(
+    program: str, rule: str
+) -> None:
+    keys = "placement: [0, 0]\nfragment: true\ntransport: buffered\n"
+    _, broken, _ = _judged(_one(program, stages=2, more=keys))
+
+    assert rule in broken

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipeproof.ir.accesses import Access, codes, reads, supply, writes
+from pipeproof.ir.accesses import Access, codes, early_parts, reads, supply, writes
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.operations import Row, build
@@ -151,3 +151,16 @@ def test_members_of_an_overlap_supply_those_after_them() -> None:
 
     assert supplied(made, "F0.0") == [("1F0", 0, -1)]
     assert supplied(made, "F2.0") == [("3F0", -1, 3)]
+
+
+def test_what_is_made_in_parts_is_there_with_the_last_of_them() -> None:
+    made = run("0F0 bucket=a; 0F0 bucket=b; 0B0 c=1/2; 0B0 c=1/2")
+
+    assert early_parts(made).tolist() == [0, 2]
+    assert not {0, 2} & set(writes(made).rows.tolist())
+
+
+def test_a_part_that_stands_again_begins_anew() -> None:
+    made = run("0F0 bucket=a; 0F0 bucket=b; 0F0 bucket=a; 0F0 bucket=b")
+
+    assert early_parts(made).tolist() == [0, 2]

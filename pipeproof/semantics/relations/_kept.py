@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from pipeproof.ir.accesses import pick
+from pipeproof.ir.accesses import early_parts, pick
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import Bracket, IntArray
 from pipeproof.ir.sets import among
@@ -100,6 +100,8 @@ def _same_stage(
     """
     ops = frame.ops
     made = _known(frame, *makers)
+    early = early_parts(frame.run)
+    made = made[~among(made, early)] if len(early) else made
     size = len(ops) + 1
     total = int(max(ops.microbatch.max(initial=0), microbatches.max(initial=0))) + 1
     stages = frame.run.schedule.stages
