@@ -1,0 +1,169 @@
+"""What each axiom asks of the executions of a model."""
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pipeproof.engines._smt_ask import ExhaustedError, Solver
+from pipeproof.engines._smt_live import moments
+from pipeproof.engines._smt_orders import SPENT, Most, Orders
+from pipeproof.engines._smt_show import Found, broken
+from pipeproof.ir.actions import Kind
+from pipeproof.ir.sizes import size_text
+from pipeproof.semantics.found import Finding, Needs, Spot
+from pipeproof.semantics.logic import Acyclic, All, AtMost, Axiom, Empty, Enforced, Never, Rel, Rule
+from pipeproof.semantics.model import Model
+from pipeproof.verdict.decision import Decision
+
+if TYPE_CHECKING:
+    from pipeproof.semantics.waiting import Cycle
+
+__all__ = ["Decider"]
+
+_BEFORE_RUN = f"{SPENT} before it is known what happens"
+
+
+class Decider:
+    """Decides rules of one model; what they share is asked once."""
+
+    def __init__(self, model: Model, solver: Solver) -> None:
+        self.model = model
+        self.frame = model.frame
+        self.orders = Orders(model, solver)
+        self._open: list[str] = []
+
+    def decision(self, name: str, rules: tuple[Rule, ...]) -> Decision:
+        """Return the decision of the engine `name` on `rules`."""
+        instances: dict[str, int] = {}
+        unknown: dict[str, str] = {}
+        found: list[Found] = []
+        run = self.orders.progress
+        for rule in rules:
+            self._open = []
+            instances[rule.code], more = self._decide(rule, rule.axiom)
+            found.extend(more)
+            if self._open:
+                unknown[rule.code] = "; ".join(dict.fromkeys(self._open))
+        complete = run is not None and bool(np.all(run.happened[: self.model.events]))
+        return Decision(
+            name, instances, broken(self.orders, found), complete=complete, unknown=unknown
+        )
+
+    def _decide(self, rule: Rule, axiom: Axiom) -> tuple[int, list[Found]]:
+        """Return the number of instances of an axiom, and where it does not hold."""
+        match axiom:
+            case Empty(rel):
+                listed = self.model.findings(rel)
+                return listed.instances, [Found(rule, each) for each in listed.found]
+            case Never(rel):
+                listed = self.model.findings(rel)
+                return listed.instances, self._happening(rule, list(listed.found))
+            case Acyclic(_, through):
+                return self._acyclic(rule, through)
+            case Enforced(rel, _):
+                needs = self.model.needs(rel)
+                return len(needs.after), self._unordered(rule, needs)
+            case AtMost(measure):
+                return self._at_most(rule, measure)
+            case All(axioms):
+                parts = [self._decide(rule, each) for each in axioms]
+                return sum(n for n, _ in parts), [each for _, found in parts for each in found]
+
+    def _happening(self, rule: Rule, listed: list[Finding]) -> list[Found]:
+        run = self.orders.progress
+        if run is not None:
+            return [Found(rule, each) for each in listed if run.moment[each.event] >= 0]
+        if listed:
+            self._open.append(_BEFORE_RUN)
+        return []
+
+    # progress
+
+    @cached_property
+    def _cycles(self) -> "tuple[Cycle, ...]":
+        run = self.orders.progress
+        if run is None or bool(np.all(run.happened[: self.model.events])):
+            return ()
+        from pipeproof.semantics.waiting import cycles  # noqa: PLC0415  only where it is stuck
+
+        return cycles(self.model, run.happened)
+
+    def _acyclic(self, rule: Rule, through: str) -> tuple[int, list[Found]]:
+        alone = through == "collectives"
+        if self.orders.progress is None:
+            self._open.append(_BEFORE_RUN)
+        found = [each.finding for each in self._cycles if each.collective == alone]
+        if alone:
+            absent = self.model.findings(Rel("unentered"))
+            return absent.instances, [Found(rule, each) for each in (*absent.found, *found)]
+        messages = np.sum(self.frame.run.is_message)
+        awaits = np.sum(self.frame.ops.is_kind(Kind.AWAIT))
+        instances = int(messages + awaits) + len(self.model.edges("guarded").pairs)
+        return instances, [Found(rule, each) for each in found]
+
+    # order
+
+    def _unordered(self, rule: Rule, needs: Needs) -> list[Found]:
+        """Return what is needed and does not come first, in the order of the pairs."""
+        found: list[Found] = []
+        told: set[int] = set()
+        spent = 0
+        pairs = zip(needs.before.tolist(), needs.after.tolist(), needs.rows.tolist(), strict=True)
+        for k, (before, after, row) in enumerate(pairs):
+            answer = self.orders.pair(before, after)
+            if answer.left:
+                spent += answer.left == SPENT
+                self._open += [answer.left] * (answer.left != SPENT)
+            elif not answer.ordered and not (needs.once and row in told):
+                told.add(row)
+                found.append(Found(rule, self._early(needs, k), answer.trace))
+        self._leave(spent, len(needs.after), "pairs")
+        return found
+
+    def _early(self, needs: Needs, k: int) -> Finding:
+        row, value = int(needs.rows[k]), int(needs.values[k])
+        facts = {"op": self.frame.text(row)}
+        if needs.why is not None:
+            facts["why"] = needs.why(k)
+        facts["value"] = self.frame.ops.value_text(value) if value >= 0 else "what it needs"
+        if needs.others is not None:
+            other = int(needs.others[k])
+            facts["other"] = self.frame.text(other) if other >= 0 else "what is there"
+        return Finding((Spot(int(needs.after[k]), row),), facts)
+
+    def _leave(self, spent: int, total: int, what: str) -> None:
+        if spent:
+            self._open.append(f"{SPENT}: {total - spent} of {total} {what} are decided")
+
+    # memory
+
+    def _at_most(self, rule: Rule, measure: Rel) -> tuple[int, list[Found]]:
+        """Return where more is live than allowed; a row counts once."""
+        if not self.model.is_bounded(measure):
+            return 0, []
+        holds = self.model.holds(measure)
+        bound = holds.bound or 0
+        found: dict[int, Found] = {}
+        spent = total = 0
+        for moment in moments(self.frame, holds):
+            total += 1
+            try:
+                most = self.orders.most(moment, bound)
+            except ExhaustedError:
+                spent += 1
+                continue
+            if most is not None and most.left:
+                self._open.append(most.left)
+            elif most is not None:
+                for row in moment.rows:
+                    found[row] = Found(rule, self._overfull(row, most, bound), most.trace)
+        self._leave(spent, total, "moments")
+        return len(holds.start), [found[row] for row in sorted(found)]
+
+    def _overfull(self, row: int, most: Most, bound: int) -> Finding:
+        rank, text = int(self.frame.ops.rank[row]), self.frame.text(row)
+        live, most_allowed = size_text(most.weight), size_text(bound)
+        why = f"makes {live} live on rank {rank}, more than {most_allowed}"
+        spot = Spot(int(self.frame.start(np.asarray(row))), row)
+        return Finding((spot,), {"op": text, "why": why})

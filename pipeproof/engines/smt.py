@@ -1,0 +1,323 @@
+"""Decide rules with a solver: an execution is an order of events that satisfies formulas.
+
+Every event has a boolean, whether it happens, and a moment; every guard is an implication. What
+can happen is asked of z3, which finds an execution or says that there is none. Exact, also with
+thresholds, and meant for small schedules: to check other engines, and to explain.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import z3
+
+from pipeproof.engines._smt_ask import Execution, ExhaustedError, Open, State, furthest
+from pipeproof.engines._smt_guards import Guards, Threshold
+from pipeproof.engines._smt_rules import Decider
+from pipeproof.semantics.logic import Rule
+from pipeproof.semantics.model import Model
+from pipeproof.verdict.decision import Decision
+
+__all__ = ["LIMITS", "NAME", "Explanation", "Limits", "decide", "explain"]
+
+NAME = "smt"
+_START = -1  # the root of events whose moment is known
+
+
+class Limits(NamedTuple):
+    """What the solver may do: steps of its own for one question and for all, and guards at most.
+
+    A step is what z3 counts as its resource, the same on every machine.
+    """
+
+    question: int = 20_000_000
+    total: int = 200_000_000
+    guards: int = 200_000
+
+
+LIMITS = Limits()
+
+
+class Explanation(NamedTuple):
+    """Why an event comes before another in every execution.
+
+    `ordered` is None where it is not known. Together `edges`, guards as `(before, after)`, and
+    the credits of `sends` suffice, and none of them can be left out.
+    """
+
+    ordered: bool | None
+    edges: tuple[tuple[int, int], ...] = ()
+    sends: tuple[int, ...] = ()
+
+
+class _Solver:
+    """A z3 context of its own, so that the same questions have the same answers."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.context = z3.Context()
+        self._spent = 0
+
+    def new(self) -> z3.Solver:
+        solver = z3.SimpleSolver(ctx=self.context)
+        solver.set("random_seed", 0)
+        solver.set("ctrl_c", False)  # noqa: FBT003  so that an interrupt is Python's
+        return solver
+
+    def executions(self, guards: Guards, state: State, *, closed: bool = False) -> "_Executions":
+        return _Executions(self, guards, state, closed=closed)
+
+    def check(self, solver: z3.Solver, literals: Sequence[z3.BoolRef]) -> bool:
+        left = min(self.limits.question, self.limits.total - self._spent)
+        if left <= 0:
+            raise ExhaustedError
+        solver.set("rlimit", left)
+        found = solver.check(*literals)
+        self._spent = max(self._spent, int(solver.statistics().get_key_value("rlimit count")))
+        if found == z3.unknown:
+            raise ExhaustedError
+        return bool(found == z3.sat)
+
+
+class _Executions:
+    """The executions of a graph from a state on, as formulas.
+
+    An event happens only if all that it waits for does, before it; moments keep a cycle from
+    supporting itself. With `closed` it also happens if that does: then just one set of events is
+    left, those of the furthest execution. Where guards are conjunctive and nothing is closed,
+    moments are left out: what a set closed under guards holds can happen if anything of it can.
+    A guard is one clause; one that held under a choice would have the choice's boolean in it.
+    """
+
+    def __init__(
+        self, solver: _Solver, guards: Guards, state: State, *, closed: bool, tracked: bool = False
+    ) -> None:
+        self._asking = solver
+        self._guards = guards
+        self._happened = state.happened
+        self._open = state.allowed & ~state.happened
+        self._timed = closed or tracked or bool(guards.thresholds)
+        self._tracked = tracked
+        self.tracks: dict[tuple[int, int], str] = {}
+        self._solver = solver.new()
+        self._roots = self._rooted() if self._timed else {}
+        self._clauses: list[str] = []
+        for event in np.flatnonzero(self._open).tolist():
+            self._support(event)
+            if closed:
+                self._close(event)
+        names = [*self._names(), *self.tracks.values()]
+        moments = sorted({root for root, _ in self._roots.values()} - {_START})
+        declared = [f"(declare-const {name} Bool)" for name in names]
+        declared += [f"(declare-const t{root} Int)" for root in moments]
+        self._solver.from_string("\n".join([*declared, *self._clauses]))
+
+    def _names(self) -> Iterator[str]:
+        for event in np.flatnonzero(self._open & ~self._guards.graph.never).tolist():
+            yield self._happens(event)
+
+    def _happens(self, event: int) -> str:
+        if self._open[event] and not self._guards.graph.never[event]:
+            return f"h{event}"
+        return "true" if self._happened[event] else "false"
+
+    # moments
+
+    def _rooted(self) -> dict[int, tuple[int, int]]:
+        """Return for each event another and how long after it it happens.
+
+        The moment of what waits for one event only is the next one after it.
+        """
+        roots: dict[int, tuple[int, int]] = {}
+        for event in np.flatnonzero(self._open).tolist():
+            path = {event: None}
+            last = event
+            while last not in roots:
+                one = self._only(last)
+                if one is None or one in path:
+                    roots[last] = (last, 0)
+                elif one == _START:
+                    roots[last] = (_START, 0)
+                else:
+                    path[one], last = None, one
+            root, offset = roots[last]
+            for further, each in enumerate(reversed(path)):
+                roots[each] = (root, offset + further)
+        return roots
+
+    def _only(self, event: int) -> int | None:
+        """Return the one event that this one waits for, _START for none, None for several."""
+        waits = [each for each in self._guards.of(event) if self._open[each]]
+        if self._tracked or len(waits) > 1 or event in self._guards.thresholds:
+            return None
+        return waits[0] if waits else _START
+
+    def _moment(self, event: int) -> str:
+        root, offset = self._roots[event]
+        if root == _START:
+            return str(offset)
+        return f"(+ t{root} {offset})" if offset else f"t{root}"
+
+    # guards
+
+    def _support(self, event: int) -> None:
+        """Demand that an event happens only after all that it waits for."""
+        for each in self._guards.of(event):
+            needed = self._happens(each)
+            if self._timed and self._open[each] and self._roots[event][1] == 0:
+                needed = f"(and {needed} (< {self._moment(each)} {self._moment(event)}))"
+            self._demand(event, needed, (each, event))
+        threshold = self._guards.thresholds.get(event)
+        if threshold is not None:
+            before = [self._before(each, event) for each in threshold.arrivals]
+            self._demand(event, _enough(threshold, before), (event, event))
+
+    def _demand(self, event: int, needed: str, label: tuple[int, int]) -> None:
+        clause = f"(=> {self._happens(event)} {needed})"
+        if self._tracked:
+            self.tracks[label] = f"e{label[0]}.{label[1]}"
+            clause = f"(=> {self.tracks[label]} {clause})"
+        self._clauses.append(f"(assert {clause})")
+
+    def _before(self, arrival: int, event: int) -> str:
+        if not self._open[arrival]:
+            return self._happens(arrival)
+        order = f"(< {self._moment(arrival)} {self._moment(event)})"
+        return f"(and {self._happens(arrival)} {order})"
+
+    def _close(self, event: int) -> None:
+        """Demand that an event happens if all that it waits for does."""
+        if self._guards.graph.never[event]:
+            return
+        needed = [self._happens(each) for each in self._guards.of(event)]
+        threshold = self._guards.thresholds.get(event)
+        if threshold is not None:
+            needed.append(_enough(threshold, [self._happens(a) for a in threshold.arrivals]))
+        self._clauses.append(f"(assert (=> (and true {' '.join(needed)}) {self._happens(event)}))")
+
+    # questions
+
+    def ask(
+        self,
+        happen: Sequence[int] = (),
+        absent: Sequence[int] = (),
+        *,
+        live: tuple[Open, ...] = (),
+        more: int = -1,
+    ) -> Execution | None:
+        literals = [self._boolean(self._happens(each)) for each in happen]
+        literals += [z3.Not(self._boolean(self._happens(each))) for each in absent]
+        if not live:
+            return self._read() if self._check(literals) else None
+        self._solver.push()
+        self._solver.add(z3.Sum([self._weight(each) for each in live]) > more)
+        found = self._read() if self._check(literals) else None
+        self._solver.pop()
+        return found
+
+    def order(
+        self, before: int, after: int, labels: Iterable[tuple[int, int]]
+    ) -> list[tuple[int, int]] | None:
+        """Return which of some tracked guards order two events, None if they do not."""
+        asked = [self._boolean(self._happens(after)), z3.Not(self._boolean(self._happens(before)))]
+        if self._check([*asked, *(self._boolean(self.tracks[label]) for label in labels)]):
+            return None
+        core = {str(each) for each in self._solver.unsat_core()}
+        return [label for label, track in sorted(self.tracks.items()) if track in core]
+
+    def _boolean(self, name: str) -> z3.BoolRef:
+        context = self._asking.context
+        if name in {"true", "false"}:
+            return z3.BoolVal(name == "true", context)
+        return z3.Bool(name, context)
+
+    def _check(self, literals: Sequence[z3.BoolRef]) -> bool:
+        return self._asking.check(self._solver, literals)
+
+    def _weight(self, hold: Open) -> z3.ArithRef:
+        over = z3.And([self._boolean(self._happens(each)) for each in hold.ends])
+        return z3.If(over, 0, z3.IntVal(hold.weight, self._asking.context))
+
+    def _read(self) -> Execution:
+        model = self._solver.model()
+        moment = np.where(self._happened, 0, -1)
+        able = np.flatnonzero(self._open & ~self._guards.graph.never).tolist()
+        happens = [each for each in able if z3.is_true(model.eval(self._boolean(f"h{each}")))]
+        if happens:
+            when = [self._when(model, event) for event in happens]
+            moment[happens] = np.asarray(when) - min(when) + 1
+        return Execution(moment, np.zeros(len(moment), np.int64))
+
+    def _when(self, model: z3.ModelRef, event: int) -> int:
+        root, offset = self._roots.get(event, (_START, 0))
+        if root == _START:
+            return offset
+        moment = z3.Int(f"t{root}", self._asking.context)
+        return offset + int(model.eval(moment, model_completion=True).as_long())
+
+
+def _enough(threshold: Threshold, before: list[str]) -> str:
+    return f"((_ at-least {threshold.least}) {' '.join(before)})"
+
+
+def decide(model: Model, rules: tuple[Rule, ...], limits: Limits = LIMITS) -> Decision:
+    """Decide `rules` of a model for every interleaving, within `limits`.
+
+    Returns:
+        The instances of each rule, and all that breaks one, what needs the fewest events first.
+        What the limits leave open is unknown.
+    """
+    guards = sum(_guards(model))
+    if guards > limits.guards:
+        why = f"{guards} guards, more than the {limits.guards} that are given to the solver"
+        unknown = dict.fromkeys((rule.code for rule in rules), why)
+        return Decision(NAME, dict.fromkeys(unknown, 0), (), complete=False, unknown=unknown)
+    return Decider(model, _Solver(limits)).decision(NAME, rules)
+
+
+def _guards(model: Model) -> Iterator[int]:
+    for graph in (model.progress, model.happens_before):
+        yield len(graph.after)
+        yield from (len(credit.arrived) ** 2 for credit in graph.credits)
+
+
+def explain(model: Model, before: int, after: int, limits: Limits = LIMITS) -> Explanation:
+    """Return which guards order two events in every execution, and as few as can be.
+
+    A path of guards where there is one: that with the fewest guards between programs, for a
+    program's own order needs no reason. Else a set of guards and credits of which none can be
+    left out, which need not be the smallest. `ordered` is None where the limits, or a weak
+    communicator, leave it open; of an event that never happens only paths are known.
+    """
+    graph = model.happens_before
+    guards = Guards(graph)
+    path = guards.shortest(before, after, model.frame.chain)
+    if path is not None:
+        return Explanation(ordered=True, edges=path)
+    if not guards.thresholds:
+        return Explanation(ordered=None if len(model.weak) else False)
+    try:
+        return _thresholded(model, guards, before, after, _Solver(limits))
+    except ExhaustedError:
+        return Explanation(ordered=None)
+
+
+def _thresholded(
+    model: Model, guards: Guards, before: int, after: int, solver: _Solver
+) -> Explanation:
+    if furthest(solver, model, guards).moment[after] < 0:
+        return Explanation(ordered=False)
+    state = State.first(guards.graph)
+    executions = _Executions(solver, guards, state, closed=False, tracked=True)
+    kept = executions.order(before, after, executions.tracks)
+    if kept is None:
+        return Explanation(ordered=None if len(model.weak) else False)
+    for each in tuple(kept):
+        if each in kept:
+            rest = [other for other in kept if other != each]
+            kept = executions.order(before, after, rest) or kept
+    return Explanation(
+        ordered=True,
+        edges=tuple(label for label in kept if label[0] != label[1]),
+        sends=tuple(event for other, event in kept if other == event),
+    )
