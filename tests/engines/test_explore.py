@@ -1,0 +1,288 @@
+"""The explorer: exact counts, shortest runs, budgets, explorations taken up again."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pipeproof.engines import explore
+from pipeproof.engines._explore_guards import System, choices
+from pipeproof.engines.explore import (
+    NAME,
+    Budget,
+    Explored,
+    Frontier,
+    decide,
+    explore_fully,
+    reduced,
+)
+from pipeproof.errors import InputError, InternalError
+from pipeproof.ir.transport import Match, Transport
+from pipeproof.semantics.logic import HAPPENS_BEFORE, PROGRESS
+from pipeproof.semantics.model import Model
+from pipeproof.verdict import replay
+from pipeproof.verdict.decision import Broken, Decision
+from tests.engines.naive import naive
+from tests.semantics.made import (
+    BUFFERED,
+    CROSSED,
+    PASSED_ON,
+    RENDEZVOUS,
+    events,
+    model,
+    places,
+    rules,
+)
+
+CREDITS = replace(BUFFERED, capacity=2, match=Match.TAG)
+WEAK = replace(RENDEZVOUS, weak=frozenset({"c"}))
+ONE_F_ONE_B = (
+    "0F0; SEND F0.0 to=1 h=f; 0F1; SEND F0.1 to=1 h=g; "
+    "RECV B1.0 from=1; 0B0; RECV B1.1 from=1; 0B1",
+    "RECV F0.0 from=0; 1F0; 1B0; SEND B1.0 to=0 h=b; "
+    "RECV F0.1 from=0; 1F1; 1B1; SEND B1.1 to=0 h=c",
+)
+OUT_OF_ORDER = (
+    "SEND a to=1; SEND b to=1; SEND t to=1; 0F9",
+    "RECV b from=0; RECV t from=0; RECV a from=0",
+)
+
+
+def one_f_one_b(under: Transport | str) -> Model:
+    return model(*ONE_F_ONE_B, microbatches=2, under=under)
+
+
+def shown(made: Model, decision: Decision) -> list[tuple[str, list[str], int, list[str]]]:
+    """What is broken, where, at what cost, and how it is shown."""
+    return [
+        (
+            each.rule.code,
+            places(made.frame, each.finding),
+            each.cost,
+            events(made.frame, each.trace),
+        )
+        for each in decision.broken
+    ]
+
+
+# Counts
+
+
+@pytest.mark.parametrize(
+    ("under", "states", "transitions", "widest"),
+    [("buffered", 343, 753, 15), ("rendezvous", 216, 388, 9), ("buffered-1", 313, 664, 13)],
+)
+def test_all_interleavings_of_1f1b_are_counted(
+    under: str, states: int, transitions: int, widest: int
+) -> None:
+    made = one_f_one_b(under)
+    found = explore_fully(made, PROGRESS)
+    counted = naive(made, made.progress)
+
+    assert made.events == 42
+    assert (found.states, found.transitions, found.widest) == (states, transitions, widest)
+    assert (len(counted.states), counted.transitions) == (states, transitions)
+    assert max(map(len, counted.layers)) == widest
+    assert (found.layers, found.frontier, found.over) == (43, None, "")
+    assert found.ends == ((1 << 42) - 1,)
+
+
+def test_accesses_that_overlap_are_seen() -> None:
+    made = model("0F0; SEND F0.0 to=1 h=x; 0F1; WAIT x; 0F2", "RECV F0.0 from=0; 1F0", stages=2)
+    drained = int(made.frame.drained(np.asarray([0]))[0])
+    accesses = np.asarray([(2, drained), (4, 5), (8, 9)])
+    found = explore_fully(made, HAPPENS_BEFORE, accesses=accesses)
+
+    assert found.overlapping == {(0, 1)}
+
+
+# Shortest runs
+
+
+def test_a_deadlock_is_shown_by_a_run_to_where_it_is_stuck() -> None:
+    made = model("0F0; SEND F0.0 to=1; RECV B1.0 from=1", CROSSED[1])
+    decision = decide(made, rules("PP301"))
+    (found,) = decision.broken
+
+    assert places(made.frame, found.finding) == ["r0.1 r1.0"]
+    assert events(made.frame, found.trace) == [
+        *("start r0.0", "start r1.0", "done r0.0", "start r0.1"),
+    ]
+    assert (found.cost, found.reached, decision.complete) == (2, True, False)
+
+
+def test_a_hazard_is_shown_by_the_shortest_run_to_where_both_are_in_progress() -> None:
+    made = model(
+        "0F0 out=s; SEND F0.0 to=1 buf=s h=x; 0F1 out=s; WAIT x",
+        "RECV F0.0 from=0; 1F0",
+        microbatches=2,
+    )
+    (found,) = decide(made, rules("PP502")).broken
+
+    assert events(made.frame, found.trace) == [
+        *("start r0.0", "done r0.0", "start r0.1", "done r0.1", "start r0.2"),
+    ]
+
+
+def test_a_credit_is_freed_by_the_arrival_that_costs_least() -> None:
+    made = model(*OUT_OF_ORDER, under=CREDITS, stages=1)
+    (found,) = decide(made, rules("PP103")).broken
+    shown = events(made.frame, found.trace)
+
+    assert {"drained t", "arrived b"} <= set(shown)
+    assert "arrived a" not in shown
+    assert len(shown) == naive(made, made.happens_before).fewest(found.finding.spots[0].event, -1)
+
+
+# Memory, exactly
+
+
+ALL_AT_ONCE = {"sizes": {"F": "1GiB"}, "stages": 2, "fragment": True}
+
+
+@pytest.mark.parametrize(("bound", "codes"), [("1GiB", ["PP506"]), ("2GiB", [])])
+def test_what_is_live_is_exact_where_a_schedule_is_stuck(bound: str, codes: list[str]) -> None:
+    made = model(
+        "0F0; 0F1; SEND F0.0 to=1; RECV v from=1",
+        "SEND v to=0; RECV F0.0 from=0; RECV F0.1 from=0; 1F0; 1F1",
+        bounds={"memory": bound},
+        microbatches=2,
+        **ALL_AT_ONCE,
+    )
+    decision = decide(made, rules("PP506"))
+
+    assert not decision.complete
+    assert [each.rule.code for each in decision.broken][:1] == codes
+    assert not decision.unknown
+    for broken in decision.broken:
+        replay.check(made, broken)
+
+
+# Budgets
+
+
+def test_a_legal_schedule_breaks_nothing() -> None:
+    decision = decide(model(*PASSED_ON), rules())
+
+    assert (decision.engine, decision.broken, decision.complete) == (NAME, (), True)
+    assert not decision.unknown
+
+
+@pytest.mark.parametrize("budget", [Budget(states=10), Budget(seconds=0.0)])
+def test_a_budget_that_ends_leaves_rules_unknown(budget: Budget) -> None:
+    made = one_f_one_b("rendezvous")
+    decision = decide(made, rules("PP101", "PP301", "PP401"), budget=budget)
+
+    assert set(decision.unknown) == {"PP301", "PP401"}  # what asks for no state is decided
+    assert "ended the exploration after" in decision.unknown["PP301"]
+    assert not decision.complete
+
+
+def test_what_was_found_within_a_budget_stays_found() -> None:
+    made = model("0F0; 0F0; 0F0", "RECV v from=0", stages=1)
+    decision = decide(made, rules("PP102", "PP301"), budget=Budget(states=0))
+
+    assert {each.rule.code for each in decision.broken} == {"PP102"}
+    assert set(decision.unknown) == {"PP301"}
+    for broken in decision.broken:
+        replay.check(made, broken)
+
+
+@pytest.mark.parametrize(
+    "budget", [Budget(states=100), Budget(memory=64), Budget(seconds=0.0), Budget(states=0)]
+)
+def test_a_full_exploration_says_what_it_left(budget: Budget) -> None:
+    found = explore_fully(one_f_one_b("buffered"), PROGRESS, budget)
+
+    assert found.states < 343
+    assert found.frontier is not None
+    assert found.over.startswith("the budget of")
+    assert not found.ends
+
+
+def test_who_watches_is_told_states_and_layers() -> None:
+    seen: list[tuple[int, int]] = []
+    explore_fully(one_f_one_b("buffered"), PROGRESS, progress=lambda *at: seen.append(at))
+
+    assert seen[:3] == [(0, 0), (1, 1), (3, 2)]
+    assert seen[-1] == (342, 42)
+
+
+# Taken up again
+
+
+def test_a_full_exploration_that_is_taken_up_again_ends_the_same() -> None:
+    made = one_f_one_b("buffered")
+    pairs, accesses = np.asarray([(20, 3), (0, 3)]), np.asarray([(0, 1), (16, 17)])
+
+    def go(budget: Budget | None, frontier: Frontier | None) -> Explored:
+        return explore_fully(
+            made, PROGRESS, budget, pairs=pairs, accesses=accesses, frontier=frontier
+        )
+
+    whole = go(None, None)
+    part, rounds = go(Budget(states=50), None), 1
+    while part.frontier is not None:
+        part = go(Budget(states=50), Frontier.load(part.frontier.save()))
+        rounds += 1
+
+    assert rounds > 5
+    assert part.out_of_order.tolist() == whole.out_of_order.tolist() == [True, False]
+    assert replace(part, out_of_order=whole.out_of_order) == whole
+    assert part.overlapping == {(0, 1)}
+
+
+def test_a_reduced_exploration_that_is_taken_up_again_ends_the_same() -> None:
+    made = model("; ".join(["0F0; 0B0"] * 60), "; ".join(["1F0; 0B1"] * 60), microbatches=2)
+    part = reduced(made, budget=Budget(states=200))
+    assert part.frontier is not None
+    frontier = Frontier.load(part.frontier.save())
+
+    assert reduced(made, frontier=frontier).ends == reduced(made).ends
+    resumed = decide(made, rules(), frontier=frontier)
+    assert len(resumed.broken) > 50
+    assert shown(made, resumed) == shown(made, decide(made, rules()))
+
+
+def test_a_frontier_of_something_else_is_refused() -> None:
+    made = one_f_one_b("buffered")
+    frontier = explore_fully(made, PROGRESS, Budget(states=9)).frontier
+    assert frontier is not None
+
+    with pytest.raises(InputError, match="another schedule"):
+        explore_fully(one_f_one_b("rendezvous"), PROGRESS, frontier=frontier)
+    with pytest.raises(InputError, match="another schedule"):
+        explore_fully(made, PROGRESS, frontier=frontier, pairs=np.asarray([(0, 1)]))
+    for data in (b"", b"[]", b'{"format": "other"}', json.dumps({"format": 1}).encode()):
+        with pytest.raises(InputError):
+            Frontier.load(data)
+
+
+# What the reduction rests on
+
+
+def test_an_eager_step_has_no_guard_that_an_eager_step_takes_back() -> None:
+    made = model("SEND v to=1 comm=c", "RECV v from=0 comm=c", under=WEAK)
+    system = System(made, made.progress, weak=True)
+    assert system.negated.keys() == system.deferred
+    system.deferred = frozenset()
+
+    with pytest.raises(InternalError, match="negated on eager steps"):
+        system.require_reducible()
+
+
+def test_a_quiescent_state_has_no_choices() -> None:
+    made = one_f_one_b("buffered")
+    (end,) = reduced(made).ends
+
+    assert choices(System(made, made.progress, weak=True), end) == ()
+    assert reduced(made).layers == 1
+
+
+def test_the_first_is_told_first() -> None:
+    made = model("0F0; 0F0", "0B0; 1B0; 1F0; 9F0", stages=2)
+    found: tuple[Broken, ...] = decide(made, rules("PP101", "PP102", "PP103", "PP104")).broken
+
+    assert [each.rule.code for each in found] == ["PP104", "PP102", "PP103"]
+    assert explore.NAME == "explore"
