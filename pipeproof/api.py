@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import ModuleType
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -43,14 +42,26 @@ from pipeproof.verdict.verdict import (
 if TYPE_CHECKING:
     from pipeproof.semantics.found import Findings
 
-__all__ = ["Asked", "as_run", "judge", "judge_text", "lowered", "models", "rules", "transports_of"]
+__all__ = [
+    "ALL",
+    "Asked",
+    "as_run",
+    "judge",
+    "judge_text",
+    "lowered",
+    "models",
+    "rules",
+    "transports_of",
+]
+
+ALL = "all"
+"""The name under which every engine is asked."""
 
 _DEMANDED = 4_000_000  # stages times microbatches that are looked through one by one
 _LOOPS: dict[str, Lowering] = {"torch-multi": "torch-multi", "torch-single": "torch-single"}
 _OUTCOMES = 4096  # of choices that are looked through
 _COUNTED = ("activations", "gradients", "kept", "versions")
 _AT_READERS = ("PP301", "PP401", "PP403")  # where an order that cannot be lowered shows
-_ENGINES: dict[str, ModuleType] = {graph.NAME: graph}
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,9 +315,13 @@ class _Judging:
         judged = tuple(rule for rule in self.rules if not rule.warns)
         if "PP" in model.unjudged:
             judged = ()
-        engine = _ENGINES[self.asked.engine]
-        decision: Decision = engine.decide(model, judged)
-        return decision
+        if self.asked.engine == graph.NAME:
+            return graph.decide(model, judged)
+        from pipeproof.proofs import agreement  # noqa: PLC0415  other engines when asked for
+
+        if self.asked.engine == ALL:
+            return agreement.decide_all(model, judged)
+        return agreement.engine(self.asked.engine)(model, judged)
 
     def _steps(self, model: Model, *, one_decides: bool) -> int | Literal["any"]:
         steps = self.schedule.steps

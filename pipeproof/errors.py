@@ -9,6 +9,7 @@ PipeproofError
   UnsupportedFeatureError    the input is legal, and outside what is modelled: exit 3
   InternalError              a bug in pipeproof: exit 101, traceback kept
     ReplayMismatchError      a counterexample does not replay: exit 4
+    DisagreementError        two engines find different things: exit 4
 
 A broken rule is a verdict, never an exception.
 """
@@ -17,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 __all__ = [
+    "DisagreementError",
     "InputError",
     "InternalError",
     "LimitError",
@@ -83,6 +85,10 @@ class InternalError(PipeproofError):
 
 class ReplayMismatchError(InternalError):
     """An engine reported a counterexample that does not replay."""
+
+
+class DisagreementError(InternalError):
+    """Two engines were asked the same and answered differently."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

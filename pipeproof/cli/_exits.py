@@ -6,7 +6,7 @@ from enum import IntEnum
 from types import FrameType
 
 from pipeproof import __version__
-from pipeproof.errors import ReplayMismatchError, UnsupportedFeatureError
+from pipeproof.errors import DisagreementError, ReplayMismatchError, UnsupportedFeatureError
 
 __all__ = ["Exit", "TerminatedError", "explained", "stop_on_sigterm", "worst"]
 
@@ -51,7 +51,7 @@ def explained(error: Exception) -> tuple[str, Exit]:
     match error:
         case UnsupportedFeatureError():
             return str(error), Exit.UNKNOWN
-        case ReplayMismatchError():
+        case ReplayMismatchError() | DisagreementError():
             return f"do not trust this run: {error}", Exit.DISTRUST
         case _:
             return _crashed(error), Exit.INTERNAL

@@ -21,7 +21,7 @@ from pipeproof.cli._options import (
 )
 from pipeproof.cli._output import COLOURS, complain, emit, wants_colour
 from pipeproof.cli._progress import counted
-from pipeproof.cli._rooms import Member
+from pipeproof.cli._rooms import Member, names
 from pipeproof.ir.reading import ReadOptions
 from pipeproof.ir.source import Document
 from pipeproof.verdict.result import FileReport, Result
@@ -55,7 +55,13 @@ class _Values(Asking):
 @click.option("--ranks", type=COUNT, metavar="R", help="With --schedule or --object.")
 @click.option("--stages-per-rank", type=COUNT, metavar="V", help="With --schedule or --object.")
 @click.option("--option", multiple=True, metavar="NAME=VALUE", help="With --schedule.")
-@click.option("--engine", type=Member(engines), default="graph", show_default=True)
+@click.option(
+    "--engine",
+    type=click.Choice([*names(engines), "all"]),
+    default="graph",
+    show_default=True,
+    help="What decides; all of them must agree.",
+)
 @asking_options
 @reading_options
 @click.option("--format", "format_", type=Member(reports), default="text", show_default=True)

@@ -1,0 +1,88 @@
+"""Three engines asked the same: they agree, or nobody is believed."""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+from pipeproof import engines, plugins
+from pipeproof.errors import DisagreementError
+from pipeproof.semantics.logic import Rule
+from pipeproof.semantics.model import Model
+from pipeproof.verdict.decision import Broken, Decision
+from pipeproof.verdict.telling import trace
+
+__all__ = ["Decide", "all_engines", "decide_all", "engine"]
+
+Decide = Callable[[Model, tuple[Rule, ...]], Decision]
+_Places = tuple[tuple[int, int], ...]
+_FIRST = "graph"
+
+
+def all_engines() -> tuple[str, ...]:
+    """Return the names of the engines, the one whose words are told first."""
+    others = [name for name in plugins.names(engines) if name not in (_FIRST, "engine")]
+    return (_FIRST, *others)
+
+
+def engine(name: str) -> Decide:
+    """Return how the engine of this name decides; it is imported when it is asked for."""
+    decide: Decide = import_module(f"{engines.__name__}.{name}").decide
+    return decide
+
+
+def decide_all(model: Model, rules: tuple[Rule, ...]) -> Decision:
+    """Decide with every engine, and return what the first found, once all found the same.
+
+    They agree where, for every rule that both decided, the same places break it. What one engine
+    leaves open, and another decides, is decided.
+
+    Raises:
+        DisagreementError: two engines differ; it holds what each found, with its execution.
+    """
+    found = {name: engine(name)(model, rules) for name in all_engines()}
+    first = found[_FIRST]
+    for name, decision in found.items():
+        _compare(model, rules, (_FIRST, first), (name, decision))
+    open_ = {
+        code: why
+        for code, why in first.unknown.items()
+        if all(code in each.unknown for each in found.values())
+    }
+    return first._replace(engine=", ".join(found), unknown=open_)
+
+
+def _compare(
+    model: Model,
+    rules: tuple[Rule, ...],
+    left: tuple[str, Decision],
+    right: tuple[str, Decision],
+) -> None:
+    for rule in rules:
+        if rule.code in left[1].unknown or rule.code in right[1].unknown:
+            continue
+        ours, theirs = _broken(model, left[1], rule), _broken(model, right[1], rule)
+        if ours.keys() != theirs.keys():
+            said = (_said(model, left[0], ours, theirs), _said(model, right[0], theirs, ours))
+            message = f"engines disagree on {rule.code} {rule.name}: {'; '.join(said)}"
+            raise DisagreementError(message)
+
+
+def _broken(model: Model, decision: Decision, rule: Rule) -> Mapping[_Places, Broken]:
+    frame = model.frame
+    return {
+        tuple(frame.place(spot) for spot in each.finding.spots): each
+        for each in decision.broken
+        if each.rule.code == rule.code
+    }
+
+
+def _said(
+    model: Model, name: str, own: Mapping[_Places, Broken], other: Mapping[_Places, Broken]
+) -> str:
+    """Say what an engine found that another did not, with the execution that shows it."""
+    alone = [places for places in own if places not in other]
+    if not alone:
+        return f"{name} finds nothing more"
+    places = ", ".join(f"r{rank}.{position}" for rank, position in alone[0]) or "no place"
+    steps = trace(model, own[alone[0]].trace.tolist())
+    run = ", ".join(f"{step.event} {step.phase}" for step in steps)
+    return f"{name} finds it broken at {places}, by the execution [{run}]"
