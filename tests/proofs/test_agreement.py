@@ -1,0 +1,70 @@
+"""Engines that are asked the same agree, or nobody is believed."""
+
+from collections.abc import Callable
+
+import pytest
+
+from pipeproof.api import Asked, judge_text
+from pipeproof.cli import run
+from pipeproof.errors import DisagreementError
+from pipeproof.proofs import agreement
+from pipeproof.semantics.logic import Rule
+from pipeproof.semantics.model import Model
+from pipeproof.verdict.decision import Decision
+from tests.semantics.made import CROSSED, PASSED_ON, text
+
+HAZARD = ("0F0 out=a; SEND F0.0 to=1 buf=a h=s; 0F1 out=a; WAIT s", "RECV F0.0 from=0")
+PROGRAMS = [PASSED_ON, CROSSED, HAZARD]
+
+
+def blind(rule: str, of: str) -> Callable[[str], agreement.Decide]:
+    """Engines as they are, but that the one of this name does not see a rule broken."""
+    real = agreement.engine
+
+    def chosen(name: str) -> agreement.Decide:
+        def decide(model: Model, rules: tuple[Rule, ...]) -> Decision:
+            found = real(name)(model, rules)
+            kept = tuple(each for each in found.broken if each.rule.code != rule)
+            return found._replace(broken=kept) if name == of else found
+
+        return decide
+
+    return chosen
+
+
+def test_the_engine_that_tells_comes_first() -> None:
+    assert agreement.all_engines() == ("graph", "explore", "smt")
+
+
+@pytest.mark.parametrize("programs", PROGRAMS)
+@pytest.mark.parametrize("transport", ["rendezvous", "gloo", "buffered-1"])
+def test_all_engines_say_what_one_says(programs: tuple[str, ...], transport: str) -> None:
+    spec = text(*programs, microbatches=2, fragment=True, transport=transport)
+    one, all_ = judge_text(spec, "made"), judge_text(spec, "made", Asked(engine="all"))
+
+    assert all_.verdict == one.verdict
+    assert all_.transports[0].engine == "graph, explore, smt"
+    assert [each.rule for each in all_.transports[0].violations] == [
+        each.rule for each in one.transports[0].violations
+    ]
+
+
+def test_engines_that_differ_are_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agreement, "engine", blind("PP502", "smt"))
+    spec = text(*HAZARD, microbatches=2, fragment=True, transport="buffered")
+
+    with pytest.raises(DisagreementError, match="PP502 overwrite-in-flight: graph finds it broken"):
+        judge_text(spec, "made", Asked(engine="all"))
+
+
+def test_the_command_exits_with_4_where_engines_differ(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: object
+) -> None:
+    monkeypatch.setattr(agreement, "engine", blind("PP301", "explore"))
+    path = f"{tmp_path}/a.yaml"
+    with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123
+        file.write(text(*CROSSED, fragment=True, transport="rendezvous"))
+    code = run(["check", path, "--engine", "all"])
+
+    assert code == 4
+    assert "engines disagree on PP301 deadlock" in capsys.readouterr().err
