@@ -14,7 +14,8 @@ from pipeproof.semantics._weights import Followed, Ledger
 __all__ = ["ENDS", "follow", "followed_stages", "ints", "joined", "parameters"]
 
 ENDS = (Kind.STEP, Kind.SKIP)
-_MOVES = (Kind.STEP, Kind.COMMIT, Kind.ROLLBACK, Kind.GATHER)
+_SETTLING = (Kind.COMMIT, Kind.ROLLBACK)
+_MOVES = (*ENDS, *_SETTLING, Kind.GATHER)
 _Flags = npt.NDArray[np.bool_]
 
 
@@ -27,7 +28,7 @@ def followed_stages(run: AsRun) -> _Flags:
     """Return which stages copy, commit or withdraw weights, or have several, shape `(stages,)`."""
     ops = run.operations
     chosen = np.zeros(run.schedule.stages, np.bool_)
-    marked = ops.is_kind(Kind.COMMIT, Kind.ROLLBACK, Kind.GATHER)
+    marked = ops.is_kind(*_SETTLING, Kind.GATHER)
     rows = np.flatnonzero(marked).tolist() if marked.any() else []
     for row, said in ops.attributes.items():
         copies = "fill" in said or "bucket" in said or said.get("w") == "cache"
@@ -40,14 +41,15 @@ def followed_stages(run: AsRun) -> _Flags:
 
 
 def parameters(run: AsRun, followed: _Flags) -> dict[int, tuple[str, ...]]:
-    """Return the parameters of the stages whose STEPs or SKIPs name some."""
+    """Return the parameters of the stages whose STEPs or SKIPs, or what settles them, name some."""
     ops = run.operations
     if not followed.any():
         return {}
     named: dict[int, dict[str, None]] = {}
-    for row in np.flatnonzero(ops.is_kind(*ENDS) & at_home(run)).tolist():
+    for row in np.flatnonzero(ops.is_kind(*ENDS, *_SETTLING) & at_home(run)).tolist():
         name = ops.attributes.get(row, {}).get("param", "")
-        named.setdefault(int(ops.stage[row]), {})[name] = None
+        if name or ops.kind[row] in ENDS:
+            named.setdefault(int(ops.stage[row]), {})[name] = None
     return {stage: tuple(sorted(own)) for stage, own in named.items() if own.keys() != {""}}
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import NONE
+from pipeproof.semantics._open_steps import OpenSteps
 
 __all__ = ["Followed", "Ledger"]
 
@@ -55,7 +56,7 @@ class Followed:
     `weights` are its parameters by name, with the index of each weight, which is the index of
     its first version too. `buckets` are the parts that it gathers, none without a GATHER.
     `reads` collects (row, version), `changes` (weight, row, version now current), `empty` the rows
-    that read a cache which was never filled.
+    that read a cache which was never filled, `lost` (weight, STEP) of what was withdrawn.
     """
 
     def __init__(
@@ -67,22 +68,25 @@ class Followed:
         self.gathered: dict[str, _Held] = {bucket: self._current() for bucket in buckets}
         self.cache: _Held = {}
         self.kept: dict[int, tuple[_Held, set[str]]] = {}
-        self.open: list[dict[str, list[tuple[int, int]]]] = []
+        self.open = OpenSteps[int]()
         self.named: dict[tuple[int, int], int] = {}
         self.reads: list[tuple[int, int]] = []
         self.changes: list[tuple[int, int, int]] = []
         self.empty: list[int] = []
-        self.lost: list[int] = []
+        self.lost: list[tuple[int, int]] = []
 
     def take(self, row: int, kind: Kind, microbatch: int, said: _Said) -> None:
         """Take the next instruction of the stage."""
         match kind:
             case Kind.STEP:
                 self._step(row, said)
+            case Kind.SKIP:
+                self.open.take(self._names(said), {}, single="param" in said)
             case Kind.COMMIT:
-                self._commit(row)
+                for version in self.open.commit(self._part(said)):
+                    self.ledger.settle(version, row, withdrawn=False)
             case Kind.ROLLBACK:
-                self._roll_back(row)
+                self._roll_back(row, self._part(said))
             case Kind.GATHER:
                 self._gather(said)
             case _:
@@ -99,32 +103,30 @@ class Followed:
     def _current(self) -> _Held:
         return {weight: (line[-1],) for weight, line in self.lineage.items()}
 
+    def _names(self, said: _Said) -> list[str]:
+        concerned = self.concerned(said)
+        return [name for name, weight in self.weights.items() if weight in concerned]
+
+    def _part(self, said: _Said) -> str:
+        """Return the parameter that is committed or withdrawn, empty for all of a step."""
+        return said.get("param", "")
+
     def _step(self, row: int, said: _Said) -> None:
         """Make the next version; STEPs of different parameters are parts of one step."""
-        name, made = said.get("param", ""), []
-        for weight in self.concerned(said):
+        made: dict[str, int] = {}
+        for name in self._names(said):
+            weight = self.weights[name]
             line = self.lineage[weight]
-            version = self.ledger.make(weight, len(line), row)
-            line.append(version)
-            made.append((weight, version))
-            self.changes.append((weight, row, version))
-        if name and self.open and name not in self.open[-1] and "" not in self.open[-1]:
-            self.open[-1][name] = made
-        else:
-            self.open.append({name: made})
+            made[name] = self.ledger.make(weight, len(line), row)
+            line.append(made[name])
+            self.changes.append((weight, row, made[name]))
+        self.open.take(tuple(made), made, single="param" in said)
 
-    def _commit(self, row: int) -> None:
-        for step in self.open:
-            for _, version in _parts(step):
-                self.ledger.settle(version, row, withdrawn=False)
-        self.open.clear()
-
-    def _roll_back(self, row: int) -> None:
-        if not self.open:
-            return
-        for weight, version in _parts(self.open.pop()):
+    def _roll_back(self, row: int, name: str) -> None:
+        for part, version in self.open.withdraw(name).items():
+            weight = self.weights[part]
             self.ledger.settle(version, row, withdrawn=True)
-            self.lost.append(self.ledger.made[version - self.ledger.base])
+            self.lost.append((weight, self.ledger.made[version - self.ledger.base]))
             line = self.lineage[weight]
             line.remove(version)
             self.changes.append((weight, row, line[-1]))
@@ -192,10 +194,6 @@ class Followed:
             parts.add(bucket)
         else:
             self.kept[microbatch] = (dict(held), {bucket} if bucket is not None else set())
-
-
-def _parts(step: dict[str, list[tuple[int, int]]]) -> list[tuple[int, int]]:
-    return [each for made in step.values() for each in made]
 
 
 def _flat(held: _Held) -> Iterator[int]:

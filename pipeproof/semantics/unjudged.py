@@ -10,7 +10,6 @@ from pipeproof.semantics.frame import Frame
 
 __all__ = ["unjudged"]
 
-_VERSION = ("PP601", "PP602", "PP603", "PP604", "PP605", "PP802")
 _KEYS: dict[str, tuple[str, ...]] = {
     "faults": ("PP106", "PP301", "PP706"),
     "staleness": (),
@@ -33,7 +32,6 @@ def unjudged(frame: Frame) -> dict[str, str]:
 def _reasons(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
     yield from _choices(frame)
     yield from _keys(frame)
-    yield from _operations(frame)
 
 
 def _choices(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -59,11 +57,3 @@ def _keys(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
             for bound in value if not isinstance(value, str) else ():
                 if bound in _KEYS:
                     yield _KEYS[str(bound)], f"bounds.{bound} is not judged yet"
-
-
-def _operations(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
-    ops = frame.ops
-    for row in np.flatnonzero(ops.is_kind(Kind.COMMIT, Kind.ROLLBACK)).tolist():
-        if "param" in ops.attributes.get(row, {}):
-            why = "COMMIT and ROLLBACK of one parameter are not judged yet"
-            yield _VERSION, why

@@ -50,7 +50,7 @@ class Versions:
     (`made` where it is committed at once), and whether it is `withdrawn` or `absent` (named by
     an operation while there is no such version). The version of index w is the first of weight w.
     `empty` are the rows that read a cache which was never filled. `changes` are (weight, row,
-    version): what becomes current by which row. `lost` are the STEPs that are withdrawn. It is
+    version): what becomes current by which row. `lost` are (weight, STEP) that are withdrawn. It is
     `plain` if every operation reads what is current.
     """
 
@@ -66,7 +66,7 @@ class Versions:
     reads: Reads
     empty: IntArray
     changes: tuple[IntArray, IntArray, IntArray]
-    lost: IntArray
+    lost: tuple[IntArray, IntArray]
     plain: bool
 
     @property
@@ -108,7 +108,6 @@ class Versions:
         """The STEPs and SKIPs of the first copy that count, for each weight that they are about."""
         ops, run = self.run.operations, self.run
         rows = np.flatnonzero(ops.is_kind(*ENDS) & at_home(run) & (run.copy == 0))
-        rows = rows[~among(rows, self.lost)]
         first = self.weights_of_stage
         plain = rows[np.diff(first)[ops.stage[rows]] == 1]
         weights, at = [first[ops.stage[plain]]], [plain]
@@ -117,8 +116,9 @@ class Versions:
             weights.append(np.asarray(own, np.int64))
             at.append(np.full(len(own), row, np.int64))
         weight, row_of = np.concatenate(weights), np.concatenate(at)
-        order = np.lexsort((row_of, weight))
-        return Ends(weight[order], row_of[order])
+        keys = weight * self._size + row_of
+        keys = np.sort(keys[~among(keys, self.lost[0] * self._size + self.lost[1])])
+        return Ends(keys // self._size, keys % self._size)
 
     @cached_property
     def adds(self) -> tuple[IntArray, IntArray]:
@@ -213,7 +213,7 @@ def versions_of(run: AsRun) -> Versions:
         reads=joined(reads, followed),
         empty=ints(sorted(row for each in followed for row in each.empty)),
         changes=_changes(plain, followed),
-        lost=ints(sorted({row for each in followed for row in each.lost})),
+        lost=_lost(followed),
         plain=not followed and not named,
     )
 
@@ -238,6 +238,11 @@ def _changes(plain: Plain, followed: list[Followed]) -> tuple[IntArray, IntArray
         np.concatenate((plain.steps, rows)),
         np.concatenate((np.arange(len(plain.steps)) + plain.base, versions)),
     )
+
+
+def _lost(followed: list[Followed]) -> tuple[IntArray, IntArray]:
+    pairs = [pair for each in followed for pair in each.lost]
+    return ints([weight for weight, _ in pairs]), ints([row for _, row in pairs])
 
 
 def _flat_names(names: Mapping[int, tuple[str, ...]], counts: IntArray) -> list[str]:

@@ -110,7 +110,15 @@ def test_steps_that_are_withdrawn_take_nothing() -> None:
     made = table("0B0; 0STEP; 0ROLLBACK; 0SKIP; 0STEP")
 
     assert made.ends.rows.tolist() == [3, 4]
-    assert made.lost.tolist() == [1]
+    assert [each.tolist() for each in made.lost] == [[0], [1]]
+
+
+def test_a_step_that_is_withdrawn_of_one_parameter_takes_the_others() -> None:
+    made = table("0B0; 0STEP; 0ROLLBACK param=a; 0STEP param=a")
+
+    assert made.names == ("", "a")
+    assert made.ends.weights.tolist() == [0, 1]
+    assert made.ends.rows.tolist() == [1, 3]
 
 
 def test_parameters_are_taken_by_their_own_steps() -> None:

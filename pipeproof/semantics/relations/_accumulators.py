@@ -4,8 +4,8 @@ A stage has an accumulator for each parameter that it names, and one for the res
 Stages are interpreted one by one in program order; they meet at their TIEs.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -16,9 +16,16 @@ from pipeproof.ir.operations import IntArray
 from pipeproof.ir.sets import among
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.relations._asked import ONE, Asked
+from pipeproof.semantics.relations._gradient import NOWHERE, Accumulator, Held, Share
 from pipeproof.semantics.relations._ties import meeting_ties, named_ranks
 from pipeproof.semantics.relations._uncounted import counting
-from pipeproof.semantics.relations._windows import boundary_turns, param_of, withdrawals
+from pipeproof.semantics.relations._windows import (
+    Withdrawn,
+    boundary_turns,
+    param_of,
+    taken_back,
+    withdrawals,
+)
 
 __all__ = ["Held", "Interpretation", "Posted", "Share", "Use", "interpret"]
 
@@ -27,38 +34,6 @@ _GRADIENT = (
     *(Kind.STEP, Kind.SKIP, Kind.ROLLBACK),
 )
 _ADDING, _TIE = (int(Kind.B), int(Kind.W)), int(Kind.TIE)
-NOWHERE = -1
-
-
-class Share(NamedTuple):
-    """A contribution that stands in an accumulator, with the coefficient that it has by now.
-
-    `times` counts how often TIEs summed it up.
-    """
-
-    stage: int
-    microbatch: int
-    row: int
-    coefficient: Fraction
-    times: int = 1
-
-
-class Held(NamedTuple):
-    """An accumulator when it is used, as the `turn`-th time.
-
-    `lost` maps what was cleared to the row that did it, `stale` is the row of leftovers (-1).
-    `added` is the last own contribution since the last use (-1). `tied` are the ranks of the
-    TIEs since then; `normed` whether a norm over all ranks was taken since it last changed.
-    """
-
-    name: str
-    turn: int
-    shares: tuple[Share, ...]
-    lost: Mapping[tuple[int, int], int]
-    stale: int
-    added: int
-    tied: frozenset[int]
-    normed: bool
 
 
 class Use(NamedTuple):
@@ -89,79 +64,19 @@ class Interpretation(NamedTuple):
     meetings: Mapping[int, tuple[int, ...]]
 
 
-@dataclass(slots=True)
-class _Accumulator:
-    """One gradient on its way through a program."""
-
-    name: str
-    turn: int = 0
-    shares: list[Share] = field(default_factory=list)
-    scales: list[tuple[int, Fraction]] = field(default_factory=list)
-    lost: dict[tuple[int, int], int] = field(default_factory=dict)
-    stale: int = NOWHERE
-    added: int = NOWHERE
-    tied: frozenset[int] = frozenset()
-    normed: bool = False
-    state: str = "not reduced"
-
-    def settled(self) -> list[Share]:
-        """Return the shares with every scale applied, each to what stood before it."""
-        if not self.scales:
-            return self.shares
-        factor, scales, found = ONE, list(self.scales), list[Share]()
-        for at in range(len(self.shares) - 1, -1, -1):
-            while scales and scales[-1][0] > at:
-                factor *= scales.pop()[1]
-            share = self.shares[at]
-            found.append(share._replace(coefficient=share.coefficient * factor))
-        return found[::-1]
-
-    def clear(self, row: int) -> None:
-        for share in self.shares:
-            self.lost[share.stage, share.microbatch] = row
-        self.shares, self.scales = [], []
-        self.stale, self.normed, self.state = NOWHERE, False, "not reduced"
-
-    def add(self, share: Share, row: int) -> None:
-        self.shares.append(share)
-        self.added, self.normed, self.tied = row, False, frozenset()
-
-    def held(self) -> Held:
-        return Held(
-            *(self.name, self.turn, tuple(self.settled()), self.lost, self.stale, self.added),
-            *(self.tied, self.normed),
-        )
-
-    def take(self) -> Held:
-        """Return what is held and leave nothing."""
-        held = self.held()
-        self.shares, self.scales, self.lost = [], [], {}
-        self.stale, self.added, self.tied = NOWHERE, NOWHERE, frozenset()
-        self.normed, self.state = False, "not reduced"
-        return held
-
-    def give_back(self, held: Held) -> None:
-        """Put back what a withdrawn STEP took, before what came since."""
-        self.shares, self.scales = [*held.shares, *self.settled()], []
-        self.lost = {**held.lost, **self.lost}
-        self.stale = max(held.stale, self.stale)
-        if self.added < 0:
-            self.added, self.tied, self.normed = held.added, held.tied | self.tied, held.normed
-
-
 class _Stage:
     """One stage's program, as far as its gradient is concerned."""
 
     def __init__(self, frame: Frame, stage: int, rows: list[int], names: list[str]) -> None:
         self.frame, self.stage, self.rows = frame, stage, rows
-        self.accumulators = {name: _Accumulator(name) for name in names}
+        self.accumulators = {name: Accumulator(name) for name in names}
         self.uses: list[Use] = []
         self.taken: dict[int, list[Held]] = {}
         self.forced = False
         self.posted: dict[int, Posted] = {}
         self.stepped = False
 
-    def concerned(self, name: str) -> list[_Accumulator]:
+    def concerned(self, name: str) -> list[Accumulator]:
         return [self.accumulators[name]] if name else list(self.accumulators.values())
 
 
@@ -175,7 +90,8 @@ class _Interpreter:
         self.turns = dict(zip(marks.tolist(), turns.tolist(), strict=True))
         self.closing = _closing(frame, marks, turns)
         self.back = withdrawals(frame)
-        self.withdrawn = {row for lost in self.back.values() for row in lost}
+        self.gone, partly = taken_back(frame)
+        self.lost = {**self.gone, **partly}
         self.everywhere = frozenset(range(frame.ranks))
         self.coefficients: dict[str, Fraction] = {"": ONE}
         own: dict[int, list[int]] = {stage: [] for stage in stages}
@@ -235,13 +151,12 @@ class _Interpreter:
             self._take(made, row, kind)
         elif kind is Kind.ROLLBACK:
             for lost in self.back.get(row, ()):
-                for held in made.taken.get(lost, []):
-                    made.accumulators[held.name].give_back(held)
+                self._give_back(made, lost)
         else:
             for each in made.concerned(said.get("param", "")):
                 self._change(each, row, kind, said)
 
-    def _change(self, each: _Accumulator, row: int, kind: Kind, said: Mapping[str, str]) -> None:
+    def _change(self, each: Accumulator, row: int, kind: Kind, said: Mapping[str, str]) -> None:
         if kind is Kind.ZERO:
             each.clear(row)
         elif kind is Kind.SCALE:
@@ -255,10 +170,19 @@ class _Interpreter:
         else:
             each.stale = row
 
+    def _give_back(self, made: _Stage, lost: Withdrawn) -> None:
+        every = lost.row in self.gone and self.lost[lost.row] == lost.parameters
+        for held in made.taken.get(lost.row, []):
+            if every or held.name in lost.parameters:
+                made.accumulators[held.name].give_back(held)
+
     def _take(self, made: _Stage, row: int, kind: Kind) -> None:
         concerned = made.concerned(param_of(self.frame, row))
-        if row in self.withdrawn:
-            made.taken[row] = [each.take() for each in concerned]
+        if row in self.lost:
+            lost, gone = self.lost[row], row in self.gone
+            made.taken[row] = [each.take() for each in concerned if gone or each.name in lost]
+            concerned = [each for each in concerned if not gone and each.name not in lost]
+        if row in self.gone:
             return
         for each in concerned:
             each.turn = self.turns[row]
@@ -302,9 +226,19 @@ class _Interpreter:
             if other in of.posted
         ]
         ranks = named_ranks(self.frame, row)
+        if any(self._is_between(made, row, other) for other in partners):
+            ranks = frozenset()  # what it sums up is not what its copy will hold
         for each in concerned:
             _sum_up(each, [made.posted[row], *brought])
             each.tied, each.normed = each.tied | ranks, False
+
+    def _is_between(self, made: _Stage, row: int, later: int) -> bool:
+        """Whether a TIE is followed by anything of either gradient before it meets its copy's."""
+        ops = self.frame.ops
+        if later < row or ops.rank[later] != ops.rank[row]:
+            return False
+        both = (made, self.stages[int(ops.stage[later])])
+        return any(bisect_left(of.rows, later) > bisect_right(of.rows, row) for of in both)
 
 
 def _closing(frame: Frame, marks: IntArray, turns: IntArray) -> set[int]:
@@ -314,7 +248,7 @@ def _closing(frame: Frame, marks: IntArray, turns: IntArray) -> set[int]:
     return set(marks[last].tolist())
 
 
-def _sum_up(accumulator: _Accumulator, copies: list[Posted]) -> None:
+def _sum_up(accumulator: Accumulator, copies: list[Posted]) -> None:
     """Leave the sum of all copies in an accumulator."""
     name = accumulator.name
     accumulator.shares = _merged(share for copy in copies for share in copy.shares.get(name, ()))

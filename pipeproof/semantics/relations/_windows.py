@@ -1,7 +1,9 @@
 """Which optimizer step an operation of a stage belongs to."""
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -9,21 +11,26 @@ import numpy.typing as npt
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
 from pipeproof.ir.sets import among
+from pipeproof.semantics._open_steps import OpenSteps
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.relations._spots import ordinal_in_group
 from pipeproof.semantics.relations._uncounted import counting
 
 __all__ = [
+    "Withdrawn",
     "boundaries",
     "boundary_turns",
     "closed_before",
     "contributions",
     "param_of",
     "steps_before",
+    "taken_back",
     "window",
     "withdrawals",
     "withdrawn",
 ]
+
+_SETTLED = (Kind.STEP, Kind.SKIP, Kind.COMMIT, Kind.ROLLBACK)
 
 
 def _staged(frame: Frame) -> npt.NDArray[np.bool_]:
@@ -46,50 +53,68 @@ def boundaries(frame: Frame) -> IntArray:
 
 
 def withdrawn(frame: Frame) -> IntArray:
-    """Return the STEPs that a ROLLBACK withdraws: the youngest before it that is not committed."""
-    lost = [row for rows in withdrawals(frame).values() for row in rows]
-    return np.asarray(sorted(lost), np.int64)
+    """Return the STEPs of which a ROLLBACK withdraws everything."""
+    whole, _ = taken_back(frame)
+    return np.asarray(sorted(whole), np.int64)
 
 
-def withdrawals(frame: Frame) -> dict[int, tuple[int, ...]]:
-    """Return for each ROLLBACK the STEPs that it withdraws: the parts of one boundary."""
+class Withdrawn(NamedTuple):
+    """A STEP that a ROLLBACK withdraws, of some `parameters`."""
+
+    row: int
+    parameters: frozenset[str]
+
+
+def withdrawals(frame: Frame) -> dict[int, tuple[Withdrawn, ...]]:
+    """Return what each ROLLBACK withdraws: the parts of the youngest STEP that is not committed.
+
+    What no parameter is named of is the part that is named "".
+    """
     ops = frame.ops
     if not np.any(ops.is_kind(Kind.ROLLBACK)):
         return {}
-    open_: dict[tuple[int, int], list[dict[str, int]]] = {}
-    lost: dict[int, tuple[int, ...]] = {}
-    rows = np.flatnonzero(ops.is_kind(Kind.STEP, Kind.COMMIT, Kind.ROLLBACK) & _staged(frame))
-    for row in rows.tolist():
-        made = open_.setdefault((int(ops.rank[row]), int(ops.stage[row])), [])
-        name = param_of(frame, row)
+    names = _names(frame)
+    steps: dict[tuple[int, int], OpenSteps[int]] = defaultdict(OpenSteps[int])
+    found: dict[int, tuple[Withdrawn, ...]] = {}
+    for row in np.flatnonzero(ops.is_kind(*_SETTLED) & _staged(frame)).tolist():
+        stage, name = int(ops.stage[row]), param_of(frame, row)
+        own = steps[int(ops.rank[row]), stage]
         match Kind(int(ops.kind[row])):
-            case Kind.STEP if made and _joins(name, made[-1]):
-                made[-1][name] = row
-            case Kind.STEP:
-                made.append({name: row})
             case Kind.COMMIT:
-                made[:] = [parts for parts in made if name not in ("", *parts) and "" not in parts]
-            case _:
-                lost[row] = _withdraw(made, name)
-    return lost
+                own.commit(name)
+            case Kind.ROLLBACK:
+                back: dict[int, set[str]] = {}
+                for part, step in own.withdraw(name).items():
+                    back.setdefault(step, set()).add(part)
+                found[row] = tuple(Withdrawn(step, frozenset(back[step])) for step in sorted(back))
+            case kind:
+                parts = (name,) if name else names[stage]
+                made = dict.fromkeys(parts, row) if kind is Kind.STEP else {}
+                own.take(parts, made, single=bool(name))
+    return found
 
 
-def _joins(name: str, parts: dict[str, int]) -> bool:
-    """Whether a STEP of this parameter is one more part of a boundary."""
-    return bool(name) and "" not in parts and name not in parts
+def _names(frame: Frame) -> Mapping[int, Collection[str]]:
+    """Return the parameters of each stage, and "" for what none is named of."""
+    names: dict[int, set[str]] = defaultdict(lambda: {""})
+    for row, said in frame.ops.attributes.items():
+        if "param" in said:
+            names[int(frame.ops.stage[row])].add(said["param"])
+    return names
 
 
-def _withdraw(made: list[dict[str, int]], name: str) -> tuple[int, ...]:
-    for parts in reversed(made):
-        if not name or "" in parts:
-            made.remove(parts)
-            return tuple(sorted(parts.values()))
-        if name in parts:
-            row = parts.pop(name)
-            if not parts:
-                made.remove(parts)
-            return (row,)
-    return ()
+def taken_back(frame: Frame) -> tuple[dict[int, set[str]], dict[int, set[str]]]:
+    """Return of what parameters STEPs are withdrawn: those that are as a whole, and in part."""
+    back: dict[int, set[str]] = {}
+    for each in (one for rows in withdrawals(frame).values() for one in rows):
+        back.setdefault(each.row, set()).update(each.parameters)
+    names = _names(frame) if back else {}
+    whole = {
+        row: parts
+        for row, parts in back.items()
+        if param_of(frame, row) or parts >= set(names[int(frame.ops.stage[row])])
+    }
+    return whole, {row: parts for row, parts in back.items() if row not in whole}
 
 
 def contributions(frame: Frame) -> IntArray:
@@ -117,16 +142,21 @@ def boundary_turns(frame: Frame) -> tuple[IntArray, IntArray]:
 
 
 def _numbered(frame: Frame, rows: IntArray, key: IntArray) -> Iterator[int]:
+    """Yield the turn of each boundary; what was withdrawn of one may be taken again in it."""
+    _, partly = taken_back(frame)
     last, turn = -1, -1
-    parts: dict[str, int] = {}
+    parts: set[str] = set()
+    again: set[str] = set()
     for row, own in zip(rows.tolist(), key.tolist(), strict=True):
         name = param_of(frame, row)
         if own != last:
-            last, turn, parts = own, 0, {name: row}
-        elif _joins(name, parts):
-            parts[name] = row
+            last, turn, parts, again = own, 0, {name}, set()
+        elif name in again or (name and "" not in parts and name not in parts):
+            parts.add(name)
+            again.discard(name)
         else:
-            turn, parts = turn + 1, {name: row}
+            turn, parts, again = turn + 1, {name}, set()
+        again |= partly.get(row, set()) - {""}
         yield turn
 
 

@@ -3,12 +3,13 @@
 import numpy as np
 
 from pipeproof.ir.actions import Kind
+from pipeproof.ir.operations import IntArray
 from pipeproof.ir.sets import distinct
 from pipeproof.semantics.found import Finding, Findings
 from pipeproof.semantics.frame import Frame
-from pipeproof.semantics.relations._outcomes import outcomes
+from pipeproof.semantics.relations._outcomes import opposed, outcomes
 from pipeproof.semantics.relations._spots import finding
-from pipeproof.semantics.relations._windows import boundaries, steps_before
+from pipeproof.semantics.relations._windows import boundaries, param_of, steps_before
 
 __all__ = ["diverging"]
 
@@ -27,9 +28,9 @@ def _steps(frame: Frame) -> tuple[int, list[Finding]]:
     turn = steps_before(frame, rows)
     found = []
     for step in distinct(turn).tolist():
-        here = rows[turn == step]
+        here = _unlike(frame, rows[turn == step])
         kinds = frame.ops.kind[here]
-        if len(distinct(kinds)) > 1:
+        if len(here):
             stepping = ", ".join(str(rank) for rank in _ranks(frame, here[kinds == Kind.STEP]))
             skipping = ", ".join(str(rank) for rank in _ranks(frame, here[kinds == Kind.SKIP]))
             why = f"rank {stepping} takes the optimizer step, rank {skipping} leaves it out"
@@ -37,7 +38,17 @@ def _steps(frame: Frame) -> tuple[int, list[Finding]]:
     return len(rows), found
 
 
-def _ranks(frame: Frame, rows: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> list[int]:
+def _unlike(frame: Frame, rows: IntArray) -> IntArray:
+    """Return those of one step that are not alike; of single parameters those of one name."""
+    if len(distinct(frame.ops.kind[rows])) <= 1:
+        return rows[:0]
+    of_stage: dict[int, dict[str, int]] = {}
+    for row in rows.tolist():
+        of_stage.setdefault(int(frame.ops.stage[row]), {})[param_of(frame, row)] = row
+    return np.asarray(opposed(frame, list(of_stage.values())), np.int64)
+
+
+def _ranks(frame: Frame, rows: IntArray) -> list[int]:
     return [int(rank) for rank in distinct(frame.ops.rank[rows])]
 
 
