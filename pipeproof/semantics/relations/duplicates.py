@@ -14,6 +14,8 @@ from pipeproof.semantics.relations.sharding import repeated_changes
 
 __all__ = ["duplicated"]
 
+_SPOKEN = frozenset(("bucket", "param", "c"))
+
 
 def duplicated(frame: Frame) -> Findings:
     """Nothing takes place twice for one stage and microbatch.
@@ -32,6 +34,7 @@ def duplicated(frame: Frame) -> Findings:
     twice = ordinal_in_group((identity * len(Kind) + ops.kind[rows]) * 2**20 + _part(frame, rows))
     second = set(rows[twice > 0].tolist()) | set(_mixed(frame, rows, identity).tolist())
     second |= set(_elsewhere(frame, rows).tolist())
+    second |= set(_beside(frame, rows, identity))
     found = [finding(frame, row) for row in sorted(second)]
     reductions, again = _reductions(frame)
     changes, repeats = repeated_changes(frame)
@@ -80,12 +83,42 @@ def _part(frame: Frame, rows: IntArray) -> IntArray:
     return part
 
 
+def _beside(frame: Frame, rows: IntArray, identity: IntArray) -> list[int]:
+    """Return parts that stand beside the whole, or a whole beside parts: what came second.
+
+    Contributions that give their coefficient are parts only if each of them does.
+    """
+    spoken = [row for row, said in frame.ops.attributes.items() if _SPOKEN & said.keys()]
+    key = identity * len(Kind) + frame.ops.kind[rows]
+    chosen = np.flatnonzero(among(key, key[among(rows, spoken)])) if spoken else rows[:0]
+    before: dict[tuple[int, bool], set[str]] = {}
+    again: list[int] = []
+    for row, own in zip(rows[chosen].tolist(), key[chosen].tolist(), strict=True):
+        said = frame.ops.attributes.get(row, {})
+        forward = frame.ops.kind[row] == Kind.F
+        name, weighted = said.get("bucket" if forward else "param", ""), "c" in said and not forward
+        others = [before.setdefault((own, False), set())]
+        mine = before.setdefault((own, weighted), set())
+        if not weighted:
+            others.append(before.setdefault((own, True), set()))
+        if any(name in each or "" in each or (each and not name) for each in others):
+            again.append(row)
+        else:
+            mine.add(name)
+    return again
+
+
 def _mixed(frame: Frame, rows: IntArray, identity: IntArray) -> IntArray:
-    """Return the backwards of the kind that did not come first for their stage and microbatch."""
+    """Return the backwards of the kind that did not come first for their stage and microbatch.
+
+    Parts may be of either kind where no whole B or W stands beside them.
+    """
     kind = frame.ops.kind[rows]
     back = among(kind, (Kind.B, Kind.I, Kind.W))
     parts = [row for row, said in frame.ops.attributes.items() if {"param", "c"} & said.keys()]
-    back &= ~among(rows, parts)
+    in_part = among(rows, parts)
+    whole = identity[back & (kind != Kind.I) & ~in_part]
+    back &= ~in_part | among(identity, whole)
     rows, identity, split = rows[back], identity[back], kind[back] != Kind.B
     if not len(rows):
         return rows
