@@ -100,7 +100,9 @@ def open_receives(run: AsRun) -> IntArray:
     return np.flatnonzero(wide)
 
 
-def received(run: AsRun, sources: Mapping[int, int], values: Mapping[int, int]) -> AsRun:
+def received(
+    run: AsRun, sources: Mapping[int, int], values: Mapping[int, int], *, held: bool = False
+) -> AsRun:
     """Return the schedule in which open receives take what they are said to take.
 
     A receive of whichever rank that is not among `sources` waits for a message that nobody sends.
@@ -109,10 +111,14 @@ def received(run: AsRun, sources: Mapping[int, int], values: Mapping[int, int]) 
         run: the schedule.
         sources: the rank that an open receive takes its message from, by row.
         values: the code of what it takes, by row.
+        held: whether receives behind one that has taken nothing yet wait, too: whatever comes
+            is for the first that was posted.
     """
     ops = run.operations
     peer, comm, value = ops.peer.copy(), ops.comm.copy(), ops.value.copy()
     nobody = len(ops.comms)
+    if held:
+        comm[_behind(run, sources)] = nobody
     for row in open_receives(run).tolist():
         if row in sources:
             peer[row] = sources[row]
@@ -128,3 +134,18 @@ def received(run: AsRun, sources: Mapping[int, int], values: Mapping[int, int]) 
         comms=(*ops.comms, _NOBODY),
     )
     return _with(dataclasses.replace(run, operations=settled, turns=None, settled=True))
+
+
+def _behind(run: AsRun, sources: Mapping[int, int]) -> IntArray:
+    """Return the receives behind an open one, of their rank and communicator, without a source."""
+    ops = run.operations
+    first: dict[tuple[int, int], int] = {}
+    for row in open_receives(run).tolist():
+        if ops.peer[row] == ANY and row not in sources:
+            first.setdefault((int(ops.rank[row]), int(ops.comm[row])), row)
+    rows = [
+        row
+        for row in np.flatnonzero(ops.is_kind(Kind.RECV)).tolist()
+        if row > first.get((int(ops.rank[row]), int(ops.comm[row])), row)
+    ]
+    return np.asarray(rows, np.int64)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.operations import ANY
+from pipeproof.ir.sets import distinct
 from pipeproof.ir.transport import Match, Transport
 from pipeproof.lowering.outcomes import alternatives, chosen, open_receives, received
 from pipeproof.lowering.waits import write_in
@@ -73,8 +74,8 @@ def _matched(run: AsRun, transport: Transport, furthest: Furthest, most: int) ->
     todo: list[frozenset[tuple[int, int]]] = [frozenset()]
     while todo:
         made = todo.pop()
-        sources = dict(made)
-        model = _model(received(run, sources, {}), transport)
+        sources: Mapping[int, int] = dict(made)
+        model = _model(received(run, sources, {}, held=True), transport)
         happened = furthest(model)
         further = [made | {match} for match in _possible(run, model, sources, happened)]
         for each in further:
@@ -84,10 +85,11 @@ def _matched(run: AsRun, transport: Transport, furthest: Furthest, most: int) ->
         if len(seen) > 16 * max(most, 1):
             raise TooManyError
         if not further:
+            sources, model = _waiting(run, transport, furthest, sources)
             values = _contents(run, model, wide)
             said = ", ".join(
                 f"{run.spelled.text(int(run.base[row]))} takes from rank {source}"
-                for row, source in sorted(made)
+                for row, source in sorted(sources.items())
             )
             yield Outcome(received(run, sources, values), said)
 
@@ -119,6 +121,40 @@ def _possible(
             before = _taken_before(run, sources, row, (source, rank, comm))
             if before < len(sends) and happened[frame.start(sends[before])]:
                 yield row, source
+
+
+def _waiting(
+    run: AsRun, transport: Transport, furthest: Furthest, sources: Mapping[int, int]
+) -> tuple[Mapping[int, int], Model]:
+    """Let open receives that took nothing wait for the messages that nobody has sent yet.
+
+    Each waits for one that is left over, of the value that it names where there is one, unless
+    less happens then: a receive of whichever rank keeps nothing back behind it.
+    """
+    ops, every = run.operations, dict(sources)
+    for row in open_receives(run).tolist():
+        left = _left_over(run, every, row) if ops.peer[row] == ANY and row not in every else []
+        if left:
+            named = [source for source, value in left if value == ops.value[row]]
+            every[row] = (named or [source for source, _ in left])[0]
+    bare, model = (_model(received(run, each, {}), transport) for each in (sources, every))
+    programs = 2 * bare.frame.instructions
+    if np.array_equal(furthest(bare)[:programs], furthest(model)[:programs]):
+        return every, model
+    return sources, bare
+
+
+def _left_over(run: AsRun, sources: Mapping[int, int], row: int) -> list[tuple[int, int]]:
+    """Return the ranks that send more than is received of them, and what the row would take."""
+    ops, found = run.operations, list[tuple[int, int]]()
+    rank, comm = int(ops.rank[row]), int(ops.comm[row])
+    toward = ops.is_kind(Kind.SEND) & (ops.peer == rank) & (ops.comm == comm)
+    for source in distinct(ops.rank[toward]).tolist():
+        sends = np.flatnonzero(toward & (ops.rank == source))
+        if _taken_before(run, sources, len(ops), (source, rank, comm)) < len(sends):
+            turn = _taken_before(run, sources, row, (source, rank, comm))
+            found.append((source, int(ops.value[sends[turn]])))
+    return found
 
 
 def _taken_before(
