@@ -57,7 +57,8 @@ class _Untied:
             return False
         if named and not held.name:
             return False
-        if self.asked.each_update:
+        absent = self.frame.fragment and use.row < 0
+        if self.asked.each_update or absent:
             return held.added >= 0
         return any((stage, held.name, held.turn) in self.added for stage in copies.stages)
 
