@@ -286,3 +286,53 @@ def test_the_first_is_told_first() -> None:
 
     assert [each.rule.code for each in found] == ["PP104", "PP102", "PP103"]
     assert explore.NAME == "explore"
+
+
+def test_a_cost_counts_the_arrival_that_frees_a_credit() -> None:
+    made = model(
+        "SEND a to=1; SEND b to=1; SEND t to=1; 0F9",
+        "RECV a from=0; RECV b from=0; RECV t from=0",
+        f"{'WRITE q z; ' * 5}1F9",
+        under=CREDITS,
+        stages=2,
+        placement=[0, 2],
+    )
+    found = decide(made, rules("PP103")).broken
+
+    assert [(places(made.frame, b.finding), b.cost) for b in found] == [
+        *((["r2.5"], 10), (["r0.3"], 11)),
+    ]
+
+
+def test_a_rank_without_instructions_may_hold_too_much() -> None:
+    made = model(
+        "0F0",
+        "",
+        sizes={"weights": ["1GiB", "4GiB"]},
+        bounds={"memory": "2GiB"},
+        fragment=True,
+    )
+    (found,) = decide(made, rules("PP506")).broken
+
+    assert places(made.frame, found.finding) == ["r1.0"]
+    replay.check(made, found)
+
+
+def test_weak_messages_of_a_trace_move_where_nothing_else_can_happen() -> None:
+    """Also where a collective that orders only its root keeps others longer than they need."""
+    made = model(
+        "[SEND v to=1 comm=c | RECV B1.2 from=3 | SEND F0.2 to=1] h=z; WAIT z",
+        "RECV u from=0 comm=c h=z; WAIT z",
+        "COLL k ranks=0,2 to=0 h=z; WAIT z",
+        "",
+        under=WEAK,
+        stages=12,
+        microbatches=3,
+        fragment=True,
+    )
+    found = decide(made, rules("PP202")).broken
+
+    assert [places(made.frame, each.finding) for each in found] == [["r0.0 r1.0"]]
+    for broken in found:
+        assert len(broken.trace)
+        replay.check(made, broken)
