@@ -308,6 +308,8 @@ def test_a_rank_without_instructions_may_hold_too_much() -> None:
     made = model(
         "0F0",
         "",
+        stages=2,
+        placement=[0, 1],
         sizes={"weights": ["1GiB", "4GiB"]},
         bounds={"memory": "2GiB"},
         fragment=True,
