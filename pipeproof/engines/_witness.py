@@ -8,12 +8,13 @@ import numpy.typing as npt
 
 from pipeproof.engines._order import Ancestors, HappensBefore
 from pipeproof.engines._sweep import run
+from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
 from pipeproof.ir.sets import among, distinct
 from pipeproof.semantics.found import NO_EVENT, Finding, Needs
-from pipeproof.semantics.logic import Acyclic, All, AtMost, Axiom, Empty, Enforced, Never, Rule
+from pipeproof.semantics.logic import Acyclic, All, Axiom, Empty, Enforced, Rel, Rule
 from pipeproof.semantics.model import Graph, Model
-from pipeproof.verdict._hops import counts, known, settled
+from pipeproof.verdict._hops import counts, known, named_pair, settled
 from pipeproof.verdict.certificate import Blocked, Ordered, Path, Refuted
 from pipeproof.verdict.decision import Broken
 
@@ -145,26 +146,32 @@ class Witness:
     def _refuted(self, axiom: Axiom, code: str, finding: Finding, copies: int) -> Refuted | None:
         name = self.model.frame.transport.name
         match axiom:
-            case Acyclic():
-                places = self._places(finding)
+            case Acyclic() if finding not in self.model.findings(Rel("unentered")).found:
+                places = self._places(self._waiting(finding))
                 return Refuted(name, copies, code, self._furthest, places=places)
-            case Empty(rel):
-                if finding not in self.model.findings(rel).found:
-                    return None
-                return Refuted(name, copies, code, (), places=self._places(finding))
+            case Empty(rel) if finding in self.model.findings(rel).found:
+                places = self._places([spot.row for spot in finding.spots])
+                return Refuted(name, copies, code, (), places=places)
             case Enforced(rel):
                 shown = self._open_pair(self.model.needs(rel), finding)
                 return None if shown is None else Refuted(name, copies, code, *shown)
             case All(axioms):
                 parts = (self._refuted(each, code, finding, copies) for each in axioms)
                 return next((each for each in parts if each is not None), None)
-            case Never() | AtMost():
+            case _:  # nobody waits in a cycle for who never enters; the rest has no run
                 return None
 
-    def _places(self, finding: Finding) -> tuple[tuple[int, int], ...]:
-        """Return rank and position, over all copies as run, of what a finding names."""
+    def _waiting(self, finding: Finding) -> list[int]:
+        """Return the rows of a cycle: messages, and where ranks wait; not what is only entered."""
+        ops = self.model.frame.ops
+        rows = [spot.row for spot in finding.spots]
+        entered = ops.is_kind(Kind.COLL, Kind.TIE)[rows] & (ops.handle[rows] >= 0)
+        waiting = [row for row, each in zip(rows, entered.tolist(), strict=True) if not each]
+        return waiting or rows
+
+    def _places(self, rows: list[int]) -> tuple[tuple[int, int], ...]:
+        """Return rank and position, over all copies as run, of rows."""
         frame = self.model.frame
-        rows = [spot.row for spot in finding.spots if spot.row >= 0]
         instructions = frame.ops.instruction[rows]
         ranks = frame.ops.rank[rows]
         positions = instructions - frame.run.rank_start[ranks]
@@ -183,7 +190,7 @@ class Witness:
         """Return a run to the second event of a pair without the first, and the pair."""
         (spot,) = finding.spots
         for k in np.flatnonzero((needs.rows == spot.row) & (needs.after == spot.event)).tolist():
-            before = int(needs.before[k])
+            before, _ = named_pair(self.model, needs, k)
             for order in (self.model.progress, self.model.happens_before):
                 execution = self._without(order, before, spot.event)
                 if execution is not None:

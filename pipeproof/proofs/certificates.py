@@ -12,6 +12,7 @@ from pipeproof.ir.accesses import awaited_reads, supply, writes
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.canonical import digest
 from pipeproof.ir.operations import IntArray
+from pipeproof.ir.schedule import Plain
 from pipeproof.ir.storage import Stored, Touch
 from pipeproof.lowering.communicators import splits_calls
 from pipeproof.lowering.outcomes import has_choices
@@ -112,11 +113,18 @@ def _outside(model: Model) -> str:
         return "the runtime chooses"
     if any(isinstance(pool, Mapping) and "take" in pool for pool in pools):
         return "slots are handed out at run time"
-    if len(model.weak):
+    if frame.transport.weak:
         return "messages move only inside calls on their communicator"
+    if isinstance(storage, Mapping) and "receive" in storage and "grad" in _registers(storage):
+        return "gradients that are received have a register and a pool"
     if len(frame.ops.comms) > 1 and not splits_calls(run, frame.transport):
         return "its calls stand on another communicator under this transport"
     return ""
+
+
+def _registers(storage: Mapping[str, Plain]) -> tuple[Plain, ...]:
+    said = storage.get("registers", ())
+    return said if isinstance(said, tuple) else ()
 
 
 class _Writer:

@@ -24,7 +24,7 @@ from pipeproof.semantics.logic import (
 from pipeproof.semantics.model import Graph, Model
 from pipeproof.semantics.relations.storage import held_back
 from pipeproof.semantics.weak import movable
-from pipeproof.verdict._hops import Hops, known, settled, uncertified
+from pipeproof.verdict._hops import Hops, known, named_pair, settled, uncertified
 from pipeproof.verdict.certificate import (
     PROVABLE,
     SHOWABLE,
@@ -242,6 +242,7 @@ def accept(model: Model, rules: Mapping[str, Rule], statement: Statement) -> Non
 
 
 def _accept_proved(model: Model, rules: Mapping[str, Rule], said: Proved) -> None:
+    _accepted(0 < len(said.rules) == len({*said.rules}), "no rule is named, or one twice")
     outside = sorted({*said.rules} - (PROVABLE - uncertified(model.frame)))
     _accepted(not outside, f"no certificate can show {', '.join(outside)} of this schedule")
     _accepted(_all_paired(model), "an end of a message has no partner")
@@ -348,7 +349,10 @@ def _is_shown(model: Model, axiom: Axiom, said: Refuted) -> bool:
             return any(_placed(model, each) == {*said.places} for each in found)
         case Enforced(rel) if said.pair is not None:
             needs, (before, after) = model.needs(rel), said.pair
-            asked = np.any((needs.before == before) & (needs.after == after))
+            asked = any(
+                named_pair(model, needs, k) == said.pair
+                for k in np.flatnonzero(needs.after == after).tolist()
+            )
             ends = said.run[-1:] == (after,) and before not in said.run
             happen(model, settled(model, model.happens_before), _events(model, said.run))
             return bool(asked and ends)

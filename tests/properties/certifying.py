@@ -1,10 +1,14 @@
 """Certificates of schedules that a test writes or draws, and what becomes of them when changed."""
 
 import hashlib
+import importlib.util
 import json
 import random
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeproof import api
@@ -17,19 +21,26 @@ from pipeproof.verdict.certificate import Certificate, read
 from pipeproof.verdict.verdict import FileVerdict
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from pipeproof.semantics.model import Model
     from pipeproof.verdict.decision import Decision
 
 __all__ = [
     "ALWAYS_WRONG",
+    "RECHECK",
     "TAMPERINGS",
     "Certified",
+    "Json",
     "certified",
     "certified_text",
     "changed",
+    "rechecked",
     "rejected",
     "sealed",
 ]
+
+RECHECK = Path(__file__).parents[2] / "pipeproof" / "recheck.py"
 
 Json = dict[str, "Json"] | list["Json"] | str | int
 Tampering = Callable[[random.Random, dict[str, Json]], bool]
@@ -65,6 +76,31 @@ def rejected(made: Certified, text: str) -> str:
     try:
         verify(read(text, "changed"), made.as_run, api.rules(), api.models(made.document))
     except (ReplayMismatchError, ParseError) as error:
+        return str(error)
+    return ""
+
+
+@cache
+def _other_program() -> "ModuleType | None":
+    if not RECHECK.exists():
+        return None
+    said = importlib.util.spec_from_file_location("recheck_by_its_file", RECHECK)
+    assert said is not None
+    assert said.loader is not None
+    module = importlib.util.module_from_spec(said)
+    sys.modules[said.name] = module
+    said.loader.exec_module(module)
+    return module
+
+
+def rechecked(text: str, as_run: str) -> str:
+    """Why the program that knows only the language rejects a certificate; nothing without it."""
+    module = _other_program()
+    if module is None:
+        return ""
+    try:
+        module.recheck(text, as_run)
+    except (module.Rejected, module.Unreadable) as error:
         return str(error)
     return ""
 
