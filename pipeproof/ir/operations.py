@@ -18,12 +18,23 @@ import numpy.typing as npt
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.values import NO_VALUE, ValueKind, kind_of, microbatch_of, stage_of
 
-__all__ = ["ANY", "NONE", "Bracket", "IntArray", "Operations", "Row", "build", "read_only"]
+__all__ = [
+    "ANY",
+    "NOBODY",
+    "NONE",
+    "Bracket",
+    "IntArray",
+    "Operations",
+    "Row",
+    "build",
+    "read_only",
+]
 
 IntArray = npt.NDArray[np.int64]
 
 NONE = -1
 ANY = -2  # `from=any`, `v=any`: whichever comes
+NOBODY = "<nobody>"  # the communicator of receives that nobody sends to
 _COLUMNS = (
     *("rank", "position", "member", "kind", "stage", "microbatch", "value", "peer", "comm"),
     *("handle", "bracket"),

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.as_run import AsRun
-from pipeproof.ir.operations import ANY, IntArray, Operations, read_only
+from pipeproof.ir.operations import ANY, NOBODY, IntArray, Operations, read_only
 from pipeproof.lowering import storage
 
 __all__ = ["Name", "alternatives", "chosen", "has_choices", "open_receives", "received"]
@@ -17,7 +17,6 @@ __all__ = ["Name", "alternatives", "chosen", "has_choices", "open_receives", "re
 Name = tuple[int, str]
 """The copy of the programs in which a choice stands, and its name."""
 
-_NOBODY = "<nobody>"
 _COLUMNS = (
     *("rank", "position", "member", "kind", "stage", "microbatch"),
     *("value", "peer", "comm", "handle", "bracket"),
@@ -131,7 +130,7 @@ def received(
         peer=read_only(peer),
         comm=read_only(comm),
         value=read_only(value),
-        comms=(*ops.comms, _NOBODY),
+        comms=(*ops.comms, NOBODY),
     )
     return _with(dataclasses.replace(run, operations=settled, turns=None, settled=True))
 

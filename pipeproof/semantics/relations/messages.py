@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pipeproof.ir.actions import Kind
-from pipeproof.ir.operations import IntArray
+from pipeproof.ir.operations import NOBODY, IntArray
 from pipeproof.ir.sets import among, distinct, numbered, without
 from pipeproof.semantics.found import Finding, Findings
 from pipeproof.semantics.frame import Frame
@@ -92,6 +92,9 @@ def unbalanced(frame: Frame) -> Findings:
     kept = ~(among(pairing.send, told) | among(pairing.receive, told))
     lone_send = kept & (pairing.receive < 0)
     lone_receive = kept & (pairing.send < 0)
+    if frame.ops.comms[-1] == NOBODY:  # such a receive stands on no channel
+        kept &= pairing.channel % len(frame.ops.comms) != len(frame.ops.comms) - 1
+        lone_receive &= kept
     found = []
     for channel in channels[among(channels, pairing.channel[lone_send | lone_receive])].tolist():
         here = kept & (pairing.channel == channel)
