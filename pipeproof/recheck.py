@@ -7,6 +7,7 @@ Where the document leaves something open, the certificate is rejected.
     python pipeproof/recheck.py CERTIFICATE.json AS_RUN.json
 """
 
+import gc
 import hashlib
 import json
 import re
@@ -863,7 +864,7 @@ class _Walk:
         self.uses: dict[Place, int] = defaultdict(int)
         self.pooled: dict[Place, bool] = {}
         self.accesses: dict[Place, list[Access]] = defaultdict(list)
-        self.late: list[tuple[_Read, Place | None, int]] = []
+        self.late: list[tuple[_Read, int]] = []
 
     def walk(self) -> None:
         numbers = self.program.numbers(self.rank)
@@ -876,8 +877,8 @@ class _Walk:
             else:
                 for op in item.ops:
                     self._op(number, op)
-        for read, place, at in self.late:
-            self._supply_late(read, place, at)
+        for read, at in self.late:
+            self._supply_late(read, at)
         for place, accesses in self.accesses.items():
             Contents(self.reading, place, guarded=self.pooled.get(place, False)).judge(accesses)
 
@@ -982,13 +983,18 @@ class _Walk:
         if identity in self.kept:
             place, value = self.kept[identity]
             if place is not None:
-                read = Access("read", number, value, 2 * number + 1, transfers=False)
-                self._access(place, read)
+                self._read_kept(_Read(number, value, place, "", 2 * number + 1, transfers=False))
         elif "stash" in self.schedule.pools:
             self.reading.doubts.append("a stash is read that no forward filled")
         if op.kind in {"B", "I"}:
             left: Value = ("B", *identity)
             self._put(number, left, self._named(op, "gout") or self._send_place(left))
+
+    def _read_kept(self, read: _Read) -> None:
+        assert read.place is not None  # noqa: S101  # only what stands in storage is judged
+        if read.value not in self.put_at:  # an input that may be there from the start
+            self.late.append((read, len(self.accesses[read.place])))
+        self._access(read.place, self._as_access(read, given=False))
 
     def _weight(self, number: int, op: Op) -> None:
         torch = self.schedule.profile != "none" and self.schedule.before[op.stage] < 0
@@ -1065,7 +1071,7 @@ class _Walk:
             at = len(self.accesses[read.place]) if read.place is not None else -1
             if read.place is not None:  # stands here until it is known whether it is given
                 self._access(read.place, self._as_access(read, given=False))
-            self.late.append((read, read.place, at))
+            self.late.append((read, at))
             return
         event, number, place = held
         if number != read.number:
@@ -1086,9 +1092,9 @@ class _Walk:
         if read.rule:
             self.reading.ask(f"{read.rule} of a receive before", event, read.number)
 
-    def _supply_late(self, read: _Read, place: Place | None, at: int) -> None:
+    def _supply_late(self, read: _Read, at: int) -> None:
         """Judge a read without a supplier before it."""
-        reading, value = self.reading, read.value
+        reading, value, place = self.reading, read.value, read.place
         if value in self.first_put:
             if read.rule:
                 reading.ask(read.rule, self.first_put[value], read.number)
@@ -2244,6 +2250,7 @@ def recheck(certificate: str, as_run: str) -> int:
 
 def main(arguments: list[str]) -> int:
     """Run the command; return its exit code: 0 accepted, 1 rejected, 2 unreadable."""
+    gc.disable()  # nothing here is thrown away before the end
     if len(arguments) != len(("certificate", "schedule")):
         sys.stderr.write(USAGE)
         return 2

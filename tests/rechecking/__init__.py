@@ -1,0 +1,1 @@
+"""Schedules and certificates, made by hand, for the second checker."""

@@ -1,0 +1,146 @@
+"""Schedules of which no proof of the rules beside them is accepted."""
+
+from tests.rechecking.making import CROSSED, EXPLICIT, PAIR, Json
+
+ILLEGAL: dict[str, tuple[list[list[str]], Json, Json, list[str]]] = {
+    "sends cross": (CROSSED, {}, {}, ["PP301"]),
+    "a barrier lacks a rank": ([["COLL a ranks=0,1"], []], {}, {}, ["PP205"]),
+    "an await lacks its signal": ([["AWAIT from=1"], []], {}, {}, ["PP201"]),
+    "a send that nobody receives": ([["SEND a to=1"], []], EXPLICIT, {}, ["PP201"]),
+    "names crossed": (
+        [["SEND a to=1", "SEND b to=1"], ["RECV b from=0", "RECV a from=0"]],
+        {},
+        {},
+        ["PP202"],
+    ),
+    "received too late": ([PAIR[0], ["1F0", "RECV F0.0 from=0"]], {}, {}, ["PP401"]),
+    "no wait": (PAIR, EXPLICIT, {}, ["PP501"]),
+    "no wait, by forward": (PAIR, EXPLICIT, {}, ["PP401"]),
+    "backward first": ([["0B0", "0F0"]], {}, {}, ["PP402"]),
+    "backward first in an overlap": ([["(0B0;0F0)OVERLAP_F_B"]], {}, {}, ["PP402"]),
+    "gradient too late": (
+        [["0F0", "0B0", "RECV B1.0 from=1"], ["SEND B1.0 to=0"]],
+        EXPLICIT,
+        {},
+        ["PP403"],
+    ),
+    "weight gradient first": ([["0F0", "0W0", "0I0"]], {}, {}, ["PP404"]),
+    "sent before it is made": (
+        [["SEND F0.0 to=1", "0F0"], ["RECV F0.0 from=0"]],
+        {},
+        {},
+        ["PP405"],
+    ),
+    "group does not supply itself": (
+        [["[RECV v from=1 | SEND v to=1]"], ["[SEND v to=0 | RECV v from=0]"]],
+        {},
+        {},
+        ["PP405"],
+    ),
+    "no backward's forward outside a fragment": (
+        [["0B0"]],
+        {},
+        {"fragment": "false", "microbatches": 1},
+        ["PP402"],
+    ),
+    "loaded elsewhere": (
+        [["LOAD X.0"], ["0F0"]],
+        {},
+        {"fragment": "false", "placement": [1, 0]},
+        ["PP401"],
+    ),
+    "overwritten in flight": (
+        [["SEND a to=1 buf=x", "WRITE x b"], ["RECV a from=0"]],
+        EXPLICIT,
+        {},
+        ["PP502"],
+    ),
+    "overwritten while received": (
+        [["SEND a to=1", "SEND b to=1"], ["RECV a from=0 buf=x", "RECV b from=0 buf=x"]],
+        EXPLICIT,
+        {},
+        ["PP502"],
+    ),
+    "overwritten by its own bracket": (
+        [["[SEND a to=1 buf=x | RECV b from=1 buf=x]"], ["[RECV a from=0 | SEND b to=0]"]],
+        {},
+        {},
+        ["PP502"],
+    ),
+    "overwritten unread": ([["WRITE x a", "WRITE x b", "USE x a"]], {}, {}, ["PP503"]),
+    "given and overwritten": ([["WRITE x b", "USE x a"]], {}, {}, ["PP503"]),
+    "freed in flight": (
+        [["SEND a to=1 buf=x", "FREE x"], ["RECV a from=0"]],
+        EXPLICIT,
+        {},
+        ["PP504"],
+    ),
+    "freed and read": ([["WRITE x a", "FREE x", "USE x a"]], {}, {}, ["PP504"]),
+    "other contents": ([["WRITE x a", "WRITE y b", "USE x b"]], {}, {}, ["PP505"]),
+    "kept input overwritten": ([["0F0 in=x keep=x", "0I0 gout=x", "0W0"]], {}, {}, ["PP503"]),
+    "one slot short": (
+        [
+            ["SEND F0.0 to=1", "SEND F0.2 to=1"],
+            ["RECV F0.0 from=0", "RECV F0.2 from=0", "1F0", "1F2"],
+        ],
+        {},
+        {"described": {"storage": {"receive": {"slots": "2"}}}},
+        ["PP503"],
+    ),
+    "a slot that guards itself": (
+        [
+            ["SEND F0.0 to=1", "SEND F0.1 to=1"],
+            ["RECV F0.0 from=0", "RECV F0.1 from=0", "1F0", "1F1"],
+        ],
+        {},
+        {"described": {"storage": {"receive": {"slots": "1", "guard": "wait"}}}},
+        ["PP301"],
+    ),
+    "a broadcast orders nobody before its root": (
+        [
+            ["SEND a to=1 buf=x", "COLL s ranks=0,1 from=0", "WRITE x b"],
+            ["RECV a from=0 h=r", "WAIT r", "COLL s ranks=0,1 from=0"],
+        ],
+        EXPLICIT,
+        {},
+        ["PP502"],
+    ),
+    "weak communicators": (PAIR, {"weak": ["default"]}, {}, ["PP301"]),
+    "a reduction with a handle": ([["0REDUCE h=r", "WAIT r"]], {}, {}, ["PP501"]),
+    "a profile of torch": (PAIR, {}, {"profile": "torch-runtime"}, ["PP504"]),
+    "a version": (PAIR, {}, {}, ["PP601"]),
+    "stages that do not exist": ([["7F0"]], {}, {}, ["PP301"]),
+    "a receive from any": ([["RECV a from=any"]], {}, {}, ["PP301"]),
+    "a choice": ([["0F0 if=x:a"]], {}, {}, ["PP301"]),
+    "lazy calls in a ring": (
+        [
+            ["SEND a to=1 h=s", "RECV c from=2", "WAIT s"],
+            ["SEND b to=2 h=s", "RECV a from=0", "WAIT s"],
+            ["SEND c to=0 h=s", "RECV b from=1", "WAIT s"],
+        ],
+        {"communicators": "lazy"},
+        {},
+        ["PP301"],
+    ),
+    "queue of a pair": (
+        [
+            ["SEND a to=1 h=s", "RECV b from=1", "WAIT s"],
+            ["SEND b to=0 h=s", "RECV a from=0", "WAIT s"],
+        ],
+        {"queue": "pair"},
+        {},
+        ["PP301"],
+    ),
+    "one credit": (
+        [["SEND a to=1", "SEND b to=1", "RECV c from=1"], ["SEND c to=0", "SEND d to=0"], []],
+        {"completion": "buffered", "capacity": 1},
+        {},
+        ["PP301"],
+    ),
+    "two calls against a bracket": (
+        [["SEND a to=1", "SEND b to=1"], ["[RECV a from=0 | RECV b from=0]"]],
+        {"groups": "atomic"},
+        {},
+        ["PP301"],
+    ),
+}
