@@ -125,7 +125,7 @@ class _Decider:
         if needs.others is not None:
             other = int(needs.others[k])
             facts["other"] = frame.text(other) if other >= 0 else "what is there"
-        return Finding((Spot(int(needs.after[k]), row),), facts)
+        return Finding((Spot(int(needs.after[k]), row),), facts, before=int(needs.before[k]))
 
 
 class _Showing:
@@ -174,6 +174,7 @@ class _Showing:
             events = np.flatnonzero(run.happened)
         elif len(self.decider.model.weak) or self.decider.model.happens_before.credits:
             last = self._last(finding, starts)
+            run = self._without(finding.before)
             furthest = run.level[last].max(initial=-1)
             events = np.flatnonzero(run.happened & (run.level < furthest))
             events = either(events, last[run.happened[last]])
@@ -182,6 +183,19 @@ class _Showing:
             events = either(self.decider.ancestors.of(last), last)
             events = events[run.happened[events]]
         return run.order(events[events < self.frame.events])
+
+    def _without(self, before: int | None) -> Run:
+        """Return the furthest execution, as far as it goes without an event that must come first.
+
+        In the order of all executions: what a collective's kind does not order is not waited for.
+        """
+        graph = self.decider.model.happens_before
+        if before is None or before < 0:
+            return run(self.decider.model, graph)
+        never = graph.never.copy()
+        never[before] = True
+        blocked = run(self.decider.model, graph._replace(never=never))
+        return blocked if not len(self.decider.model.weak) else run(self.decider.model, graph)
 
     def _last(self, finding: Finding, starts: IntArray) -> IntArray:
         """Return the events that an execution is to reach: the illegal one, or all places."""

@@ -63,12 +63,15 @@ def no_edges() -> Edges:
 class Finding(NamedTuple):
     """One thing that a relation holds of: its places in program order, and its facts.
 
-    `event` is the event that must never happen, where the axiom is `Never`.
+    `event` is the event that must never happen, where the axiom is `Never`. `before` is the event
+    that must come first, where the axiom is `Enforced` and an engine names it (NO_EVENT: it stands
+    nowhere).
     """
 
     spots: tuple[Spot, ...]
     facts: Mapping[str, str]
     event: int = NO_EVENT
+    before: int | None = None
 
 
 class Findings(NamedTuple):
