@@ -14,8 +14,12 @@ __all__ = ["Moment", "moments"]
 
 
 class Moment(NamedTuple):
-    """The rows whose holds start at an event, what is surely live there, and what may be."""
+    """The rows whose holds start at an event, what is surely live there, and what may be.
 
+    The row is -1 at the end of a program that has no instruction.
+    """
+
+    rank: int
     event: int
     rows: tuple[int, ...]
     sure: int
@@ -45,12 +49,13 @@ def moments(frame: Frame, holds: Holds) -> Iterator[Moment]:
             maybe = np.flatnonzero(begun & open_ & (last <= event))
             rows = _rows(frame, holds, np.flatnonzero(of_rank & (holds.start == event)))
             found = (Open(int(holds.weight[k]), tuple(far[k])) for k in maybe.tolist())
-            yield Moment(event, rows, int(sum(holds.weight[sure])), tuple(found))
+            yield Moment(rank, event, rows, int(sum(holds.weight[sure])), tuple(found))
 
 
 def _rows(frame: Frame, holds: Holds, chosen: IntArray) -> tuple[int, ...]:
     """Return the rows of holds; of one that starts with its rank, the first that stands there."""
-    first = frame.ops.first_row
-    begins = np.minimum(holds.start[chosen] // 2, len(first) - 1)
-    rows = np.where(holds.rows[chosen] >= 0, holds.rows[chosen], first[begins])
-    return tuple(sorted(set(rows.tolist())))
+    rows = set(holds.rows[chosen].tolist())
+    start = int(holds.start[chosen[0]])
+    if start < frame.ends:
+        rows = {row if row >= 0 else int(frame.ops.first_row[start // 2]) for row in rows}
+    return tuple(sorted(rows))

@@ -189,6 +189,21 @@ class Orders:
             return None
         return self.leading(run, np.asarray([last]))
 
+    def preceding(self, events: IntArray) -> int:
+        """Count what happens before any of some events of programs, in every execution.
+
+        Of thresholds what the budget leaves open is not counted.
+        """
+        before = self.guards.needed(events)
+        run = self.furthest if self.guards.thresholds else None
+        if run is not None:
+            reached = events[run.happened[events]]
+            maybe = np.flatnonzero(self._needed(run, reached) & ~before)
+            for each in maybe[maybe < self.model.events].tolist():
+                pairs = (self.pair(each, event) for event in reached.tolist() if event != each)
+                before[each] = any(pair.ordered for pair in pairs)
+        return int(np.sum(before[: self.model.events]))
+
     # memory
 
     def most(self, moment: Moment, bound: int) -> Most | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pipeproof.engines._smt_ask import ExhaustedError, Solver
-from pipeproof.engines._smt_live import moments
+from pipeproof.engines._smt_live import Moment, moments
 from pipeproof.engines._smt_orders import SPENT, Most, Orders
 from pipeproof.engines._smt_show import Found, broken
 from pipeproof.ir.actions import Kind
@@ -139,12 +139,12 @@ class Decider:
     # memory
 
     def _at_most(self, rule: Rule, measure: Rel) -> tuple[int, list[Found]]:
-        """Return where more is live than allowed; a row counts once."""
+        """Return where more is live than allowed."""
         if not self.model.is_bounded(measure):
             return 0, []
         holds = self.model.holds(measure)
         bound = holds.bound or 0
-        found: dict[int, Found] = {}
+        found: list[Found] = []
         spent = total = 0
         for moment in moments(self.frame, holds):
             total += 1
@@ -156,14 +156,13 @@ class Decider:
             if most is not None and most.left:
                 self._open.append(most.left)
             elif most is not None:
-                for row in moment.rows:
-                    found[row] = Found(rule, self._overfull(row, most, bound), most.trace)
+                more = (self._overfull(moment, row, most, bound) for row in moment.rows)
+                found += [Found(rule, each, most.trace) for each in more]
         self._leave(spent, total, "moments")
-        return len(holds.start), [found[row] for row in sorted(found)]
+        return len(holds.start), found
 
-    def _overfull(self, row: int, most: Most, bound: int) -> Finding:
-        rank, text = int(self.frame.ops.rank[row]), self.frame.text(row)
+    def _overfull(self, moment: Moment, row: int, most: Most, bound: int) -> Finding:
         live, most_allowed = size_text(most.weight), size_text(bound)
-        why = f"makes {live} live on rank {rank}, more than {most_allowed}"
-        spot = Spot(int(self.frame.start(np.asarray(row))), row)
-        return Finding((spot,), {"op": text, "why": why})
+        text = self.frame.text(row) if row >= 0 else "the end of the program"
+        why = f"makes {live} live on rank {moment.rank}, more than {most_allowed}"
+        return Finding((Spot(moment.event, row),), {"op": text, "why": why})

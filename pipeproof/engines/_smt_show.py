@@ -38,14 +38,13 @@ class _Showing:
         self._shown: set[str] = set()
 
     def cost(self, finding: Finding) -> int:
-        """Count the events before the places of a finding along guards."""
+        """Count the events before the places of a finding in every execution."""
         starts = _starts(finding)
         if not len(starts):
             return _NO_PLACE
         key = tuple(starts.tolist())
         if key not in self._costs:
-            before = self.orders.guards.needed(starts)[: self.model.events]
-            self._costs[key] = int(np.sum(before))
+            self._costs[key] = self.orders.preceding(starts)
         return self._costs[key]
 
     def show(self, found: Found) -> Broken:

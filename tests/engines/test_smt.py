@@ -1,6 +1,8 @@
 """The solver: agrees with the graph engine, shows what it finds, explains, and knows its limits."""
 
+import functools
 import itertools
+import operator
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -49,7 +51,7 @@ def told(made: Model, decision: Decision, left: Iterable[str]) -> set[tuple[obje
             each.rule.code,
             *places(made.frame, each.finding),
             *sorted(each.finding.facts.items()),
-            each.cost,
+            -1 if made.happens_before.credits else each.cost,  # the graph leaves credits out
             each.reached,
         )
         for each in decision.broken
@@ -242,6 +244,28 @@ def test_as_much_is_live_as_in_all_states() -> None:
     assert thresholds > 20
 
 
+def test_as_much_comes_first_as_in_all_states() -> None:
+    """What a violation costs; of what is never reached it is what guards alone say."""
+    more = 0
+    for made in _small():
+        all_states = states(made.happens_before, 3000)
+        if all_states is None:
+            continue
+        orders = Orders(made, smt._Solver(LIMITS))
+        for event in range(0, made.frame.first_transfer, 3):
+            there = [state for state in all_states if state >> event & 1]
+            if not there:
+                continue
+            common = functools.reduce(operator.and_, there) & ~(1 << event)
+            wanted = (common & ((1 << made.events) - 1)).bit_count()
+            found = orders.preceding(np.asarray([event]))
+            along_guards = np.sum(orders.guards.needed(np.asarray([event]))[: made.events])
+            more += int(found > along_guards)
+
+            assert found == wanted
+    assert more > 5
+
+
 def _small() -> Iterator[Model]:
     """Models of small programs, most of them with credits that are thresholds."""
     texts = [*(plain(seed, messages=(1, 4), weak=False) for seed in range(10))]
@@ -251,6 +275,16 @@ def _small() -> Iterator[Model]:
 
 
 # Memory
+
+
+def test_what_is_too_much_without_any_instruction_stands_at_the_end_of_the_program() -> None:
+    made = model("0F0", "", stages=2, sizes={"weights": "4GiB"}, bounds={"memory": "2GiB"})
+    found = decide(made, rules("PP506")).broken
+
+    assert [places(made.frame, each.finding) for each in found] == [["r0.0"], ["r1.0"]]
+    assert found[1].finding.facts["op"] == "the end of the program"
+    for each in found:
+        shows(made, each)
 
 
 def test_with_thresholds_the_most_that_is_live_is_exact() -> None:
