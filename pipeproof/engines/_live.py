@@ -87,20 +87,21 @@ def peaks(order: HappensBefore, holds: Holds) -> tuple[Peak, ...]:
     return tuple(sorted(found))
 
 
-def overfull(order: HappensBefore, holds: Holds) -> tuple[IntArray, npt.NDArray[np.object_]]:
-    """Return the rows at whose start more than the bound may be live on their rank, and how much.
+def overfull(order: HappensBefore, holds: Holds) -> list[tuple[int, int, int]]:
+    """Return where more than the bound may be live: rank, row at whose start it is, and how much.
 
-    Where it is exceeded before the first instruction of a rank, that is the row; a rank without
-    any has no place.
+    Where it is exceeded before the first instruction of a rank, that is the row; -1 for a rank
+    without any.
     """
     bound = holds.bound
     assert bound is not None  # noqa: S101  asked only where there is one
     everything = np.ones(len(holds.start), np.bool_)
     at, _, weight = live(order.frame, holds, moments(order, holds), everything)
-    wrong = np.asarray(weight > bound, np.bool_) & (holds.start[at] < order.frame.ends)
-    at, weight = at[wrong], weight[wrong]
-    first = order.frame.ops.first_row
-    begins = holds.start[at] // 2
-    rows = np.where(holds.rows[at] >= 0, holds.rows[at], first[begins])
-    _, once = np.unique(rows, return_index=True)
-    return rows[once], weight[once]
+    wrong = np.asarray(weight > bound, np.bool_)
+    first, most = order.frame.ops.first_row, dict[tuple[int, int], int]()
+    for hold, amount in zip(at[wrong].tolist(), weight[wrong].tolist(), strict=True):
+        row, start = int(holds.rows[hold]), int(holds.start[hold])
+        if row < 0 and start < order.frame.ends:
+            row = int(first[start // 2])
+        most[int(holds.rank[hold]), row] = int(amount)
+    return [(rank, row, amount) for (rank, row), amount in sorted(most.items())]

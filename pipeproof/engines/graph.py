@@ -84,17 +84,17 @@ class _Decider:
         if not self.model.is_bounded(measure):
             return 0, []
         holds = self.model.holds(measure)
-        rows, weights = overfull(self.order, holds)
-        if len(rows) and not self.order.exact:
+        places = overfull(self.order, holds)
+        if places and not self.order.exact:
             self.open = "with these guards the most that is live is only known from above"
             return len(holds.start), []
         frame, bound = self.model.frame, size_text(holds.bound or 0)
         found = []
-        for row, weight in zip(rows.tolist(), weights.tolist(), strict=True):
-            rank = int(frame.ops.rank[row])
+        for rank, row, weight in places:
             why = f"makes {size_text(weight)} live on rank {rank}, more than {bound}"
-            spot = Spot(int(frame.start(np.asarray(row))), row)
-            found.append(Finding((spot,), {"op": frame.text(row), "why": why}))
+            event = int(frame.start(np.asarray(row))) if row >= 0 else frame.ends + rank
+            op = frame.text(row) if row >= 0 else "what its stages hold"
+            found.append(Finding((Spot(event, row),), {"op": op, "why": why}))
         return len(holds.start), found
 
     def _acyclic(self, through: str) -> tuple[int, list[Finding]]:

@@ -215,3 +215,14 @@ def test_what_reads_between_the_parts_of_an_operation_comes_too_early(
     _, broken, _ = _judged(_one(program, stages=2, more=keys))
 
     assert rule in broken
+
+
+def test_a_rank_without_instructions_holds_what_its_stages_hold() -> None:
+    keys = "placement: [0, 1]\nfragment: true\nsizes: {weights: [1GiB, 4GiB]}\n"
+    text = 'microbatches: 1\nstages: 2\nbounds: {memory: 2GiB}\nranks: ["0F0", []]\n'
+    verdict = api.judge_text(HEAD + keys + text + "transport: rendezvous\n", "made")
+
+    assert verdict.first_rule == "PP506"
+    assert [(place.rank, place.position) for place in verdict.transports[0].violations[0].at] == [
+        (1, 0)
+    ]
