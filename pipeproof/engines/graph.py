@@ -28,6 +28,7 @@ __all__ = ["NAME", "Ancestors", "Run", "decide", "furthest", "most_live", "run"]
 NAME = "graph"
 _TRACE_EVENTS = 200_000  # all traces of a decision together; the first of each rule has one anyway
 _EXACT_COSTS = 300
+_COUNTED_EVENTS = 400  # up to which a cost counts what thresholds alone ask for
 _NO_PLACE = 2**62
 
 
@@ -147,7 +148,26 @@ class _Showing:
         events = self._starts(finding)
         if not len(events):
             return _NO_PLACE
-        return int(np.sum(self.decider.ancestors.of(events) < self.frame.events))
+        before = self.decider.ancestors.of(events)
+        before = before[before < self.frame.events]
+        return len(before) + self._by_count(events, before)
+
+    def _by_count(self, events: IntArray, before: IntArray) -> int:
+        """Count what comes first only because a threshold asks for enough, in small schedules.
+
+        That is every other event without which one of `events` does not happen.
+        """
+        graph, model = self.decider.model.happens_before, self.decider.model
+        if not graph.credits or self.frame.events > _COUNTED_EVENTS:
+            return 0
+        known = np.zeros(graph.size, np.bool_)
+        known[before] = known[events] = True
+        needed = 0
+        for event in np.flatnonzero(~known[: self.frame.events]).tolist():
+            never = graph.never.copy()
+            never[event] = True
+            needed += not np.all(run(model, graph._replace(never=never)).happened[events])
+        return needed
 
     def show(self, rule: Rule, finding: Finding, cost: int) -> Broken:
         happened = self.decider.run.happened
