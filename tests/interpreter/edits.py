@@ -27,6 +27,7 @@ ORIGINS: tuple[Callable[[Random], Draft], ...] = (
     weight_origins.double_buffered,
     weight_origins.latest,
     weight_origins.speculative,
+    weight_origins.gathered,
     weight_origins.cached,
 )
 _NUMBERS = ("w", "wv")
