@@ -20,7 +20,7 @@ from pipeproof.lowering.communicators import joined, splits_calls
 from pipeproof.lowering.lower import lower
 from pipeproof.lowering.outcomes import has_choices
 from pipeproof.lowering.waits import write_in
-from pipeproof.proofs.outcomes import TooManyError, by_tag, outcomes
+from pipeproof.proofs.outcomes import TooManyError, outcomes, undecided
 from pipeproof.semantics.assumptions import assumed
 from pipeproof.semantics.logic import HAPPENS_BEFORE, Rule
 from pipeproof.semantics.model import Model
@@ -241,7 +241,7 @@ class _Judging:
         return Model(run, transport, write_in(run, transport.wait), self._found[copies])
 
     def _under(self, transport: Transport) -> TransportVerdict:
-        if has_choices(self._run(1)) and not by_tag(self._run(1), transport):
+        if has_choices(self._run(1)) and not undecided(self._run(1), transport):
             return self._over_outcomes(transport)
         model = self.model(transport)
         one_decides = _one_step_decides(model)

@@ -1,8 +1,10 @@
 """A schedule with its choices settled: one outcome of what the runtime may choose."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +14,19 @@ from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.operations import ANY, NOBODY, IntArray, Operations, read_only
 from pipeproof.lowering import storage
 
-__all__ = ["Name", "alternatives", "chosen", "has_choices", "open_receives", "received"]
+__all__ = ["Name", "alternatives", "chosen", "has_choices", "open_receives", "received", "unclear"]
 
-Name = tuple[int, str]
-"""The copy of the programs in which a choice stands, and its name."""
+
+class Name(NamedTuple):
+    """A choice: the copy of the programs in which it stands, its name, and which of that name.
+
+    A rank that chooses a name again makes its next choice; the k-th of several ranks is one.
+    """
+
+    copy: int
+    name: str
+    turn: int = 0
+
 
 _COLUMNS = (
     *("rank", "position", "member", "kind", "stage", "microbatch"),
@@ -30,33 +41,99 @@ def has_choices(run: AsRun) -> bool:
 
 
 def alternatives(run: AsRun) -> dict[Name, tuple[str, ...]]:
-    """Return the outcomes of each CHOOSE, by copy and name, in order of its first mention.
+    """Return the outcomes of each choice in order of its first mention.
 
     Several ranks may say that they choose it: its outcomes are those that any of them names.
     """
-    ops = run.operations
     found: dict[Name, dict[str, None]] = {}
-    for row in np.flatnonzero(ops.is_kind(Kind.CHOOSE)).tolist():
-        said = ops.attributes[row]
-        own = found.setdefault((int(run.copy[row]), said["name"]), {})
-        own.update(dict.fromkeys(said["written"].split("|")))
+    for row, name in _choices(run).items():
+        own = found.setdefault(name, {})
+        own.update(dict.fromkeys(run.operations.attributes[row]["written"].split("|")))
     return {name: tuple(each) for name, each in found.items()}
+
+
+def _choices(run: AsRun) -> dict[int, Name]:
+    """Return which choice each CHOOSE makes."""
+    ops = run.operations
+    turns: dict[tuple[int, int, str], int] = defaultdict(int)
+    found: dict[int, Name] = {}
+    for row in np.flatnonzero(ops.is_kind(Kind.CHOOSE)).tolist():
+        copy, name = int(run.copy[row]), ops.attributes[row]["name"]
+        key = int(ops.rank[row]), copy, name
+        found[row] = Name(copy, name, turns[key])
+        turns[key] += 1
+    return found
+
+
+def unclear(run: AsRun) -> bool:
+    """Whether a rank goes by a choice that is made again and again, and never by itself."""
+    ops = run.operations
+    own = {(int(ops.rank[row]), name.name) for row, name in _choices(run).items()}
+    again = {name.name for name in _choices(run).values() if name.turn}
+    return bool(again) and any(
+        name in again and (int(ops.rank[row]), name) not in own for row, name, _ in _conditions(run)
+    )
+
+
+def _conditions(run: AsRun) -> list[tuple[int, str, str]]:
+    """Return the rows with `if=` in their order, each with the choice and the outcome it asks."""
+    said = sorted((row, own["if"]) for row, own in run.operations.attributes.items() if "if" in own)
+    parts = ((row, text.partition(":")) for row, text in said)
+    return [(row, name, outcome) for row, (name, _, outcome) in parts]
 
 
 def chosen(run: AsRun, outcome: Mapping[Name, str]) -> AsRun:
     """Return the schedule without the instructions whose outcome did not come.
 
+    An instruction goes by the last choice of that name before it on its rank; where its rank
+    never makes it, by that of the others. A choice that is passed over has no outcome.
+
     Args:
         run: the schedule.
-        outcome: for each CHOOSE by copy and name what came.
+        outcome: for each choice what came.
     """
+    choices, conditions = _choices(run), _conditions(run)
+    goes_by = _goes_by(run, choices, conditions)
     keep = np.ones(len(run.operations), np.bool_)
-    for row, said in run.operations.attributes.items():
-        if "if" in said:
-            name, _, wanted = said["if"].partition(":")
-            keep[row] = outcome.get((int(run.copy[row]), name)) == wanted
+    for _ in range(len(choices) + 1):  # each round settles one choice more that hangs on others
+        before = keep.copy()
+        made = {row: which for row, which in choices.items() if before[row]}
+        known = set(made.values())
+        for row, _, wanted in conditions:
+            came = next((each for each in goes_by[row] if _is_made(each, made, known)), None)
+            which = choices[came] if isinstance(came, int) else came
+            keep[row] = which is not None and outcome.get(which) == wanted
+        if np.array_equal(before, keep):
+            break
     run = dataclasses.replace(run, settled=True)
     return _with(_kept(run, keep)) if not np.all(keep) else run
+
+
+def _is_made(choice: int | Name, made: Mapping[int, Name], known: Collection[Name]) -> bool:
+    return choice in made if isinstance(choice, int) else choice in known
+
+
+def _goes_by(
+    run: AsRun, choices: Mapping[int, Name], conditions: list[tuple[int, str, str]]
+) -> dict[int, list[int | Name]]:
+    """Return for each condition the CHOOSEs of its rank that it may go by, the last one first.
+
+    Where its rank has none of that name, the choice of the others.
+    """
+    ops = run.operations
+    own: dict[tuple[int, int, str], list[int]] = defaultdict(list)
+    for row, which in choices.items():
+        own[int(ops.rank[row]), which.copy, which.name].append(row)
+    found: dict[int, list[int | Name]] = {}
+    for row, name, _ in conditions:
+        copy = int(run.copy[row])
+        key = int(ops.rank[row]), copy, name
+        found[row] = (
+            [each for each in reversed(own[key]) if each < row]
+            if key in own
+            else [Name(copy, name)]
+        )
+    return found
 
 
 def _kept(run: AsRun, keep: npt.NDArray[np.bool_]) -> AsRun:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import product
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -12,11 +13,11 @@ from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.operations import ANY
 from pipeproof.ir.sets import distinct
 from pipeproof.ir.transport import Match, Transport
-from pipeproof.lowering.outcomes import alternatives, chosen, open_receives, received
+from pipeproof.lowering.outcomes import Name, alternatives, chosen, open_receives, received, unclear
 from pipeproof.lowering.waits import write_in
 from pipeproof.semantics.model import Model
 
-__all__ = ["Furthest", "Outcome", "TooManyError", "by_tag", "outcomes"]
+__all__ = ["Furthest", "Outcome", "TooManyError", "outcomes", "undecided"]
 
 Furthest = Callable[[Model], npt.NDArray[np.bool_]]
 """Returns which events have happened where nothing more can, shape `(size,)`."""
@@ -53,10 +54,12 @@ def outcomes(run: AsRun, transport: Transport, furthest: Furthest, most: int) ->
     """
     number = 0
     names = alternatives(run)
+    if prod(map(len, names.values())) > most:
+        raise TooManyError
     for picked in product(*names.values()):
         outcome = dict(zip(names, picked, strict=True))
         settled = chosen(run, outcome)
-        label = ", ".join(f"{name} is {what}" for (_, name), what in outcome.items())
+        label = ", ".join(_said(name, what) for name, what in outcome.items())
         for each in _matched(settled, transport, furthest, most - number):
             number += 1
             if number > most:
@@ -180,6 +183,15 @@ def _contents(run: AsRun, model: Model, wide: list[int]) -> dict[int, int]:
     return found
 
 
-def by_tag(run: AsRun, transport: Transport) -> bool:
-    """Whether an open receive of any content stands where messages pair by their tags."""
-    return transport.match is Match.TAG and len(open_receives(run)) > 0
+def undecided(run: AsRun, transport: Transport) -> bool:
+    """Whether choices stand there whose outcomes are not looked through.
+
+    An open receive of any content where messages pair by their tags, or a rank that goes by a
+    choice of others that is made again and again.
+    """
+    return unclear(run) or (transport.match is Match.TAG and len(open_receives(run)) > 0)
+
+
+def _said(name: Name, outcome: str) -> str:
+    which = f" (choice {name.turn + 1} of it)" if name.turn else ""
+    return f"{name.name}{which} is {outcome}"

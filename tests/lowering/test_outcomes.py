@@ -4,11 +4,13 @@ import pytest
 
 from pipeproof.ir.as_run import AsRun
 from pipeproof.lowering.outcomes import (
+    Name,
     alternatives,
     chosen,
     has_choices,
     open_receives,
     received,
+    unclear,
 )
 from tests.semantics.made import run
 
@@ -20,13 +22,13 @@ def texts(made: AsRun) -> list[str]:
 
 
 def test_a_choice_has_the_outcomes_that_any_rank_names() -> None:
-    assert alternatives(run(*BOTH)) == {(0, "q"): ("a", "b", "c")}
+    assert alternatives(run(*BOTH)) == {Name(0, "q"): ("a", "b", "c")}
 
 
 def test_copies_choose_for_themselves() -> None:
     made = run("CHOOSE q a|b", "", steps="any", copies=2)
 
-    assert alternatives(made) == {(0, "q"): ("a", "b"), (1, "q"): ("a", "b")}
+    assert alternatives(made) == {Name(0, "q"): ("a", "b"), Name(1, "q"): ("a", "b")}
 
 
 @pytest.mark.parametrize(
@@ -40,21 +42,21 @@ def test_copies_choose_for_themselves() -> None:
 def test_an_instruction_whose_outcome_did_not_come_is_passed_over(
     outcome: str, kept: list[str]
 ) -> None:
-    made = chosen(run(*BOTH), {(0, "q"): outcome})
+    made = chosen(run(*BOTH), {Name(0, "q"): outcome})
 
     assert texts(made) == kept
     assert made.settled
 
 
 def test_what_is_left_keeps_its_place_in_the_file() -> None:
-    made = chosen(run(*BOTH), {(0, "q"): "b"})
+    made = chosen(run(*BOTH), {Name(0, "q"): "b"})
 
     assert made.written.tolist() == [0, 2, 3, 4]
     assert made.operations.position.tolist() == [0, 2, 3, 0]
 
 
 def test_storage_is_that_of_the_outcome() -> None:
-    stored = chosen(run(*BOTH), {(0, "q"): "b"}).storage
+    stored = chosen(run(*BOTH), {Name(0, "q"): "b"}).storage
 
     assert stored is not None
     assert len(stored) == 2
@@ -75,3 +77,41 @@ def test_an_open_receive_takes_what_it_is_said_to_take() -> None:
 
     assert open_receives(made).tolist() == [0, 1]
     assert texts(settled) == ["RECV u from=1", "RECV v from=0 comm=<nobody>"]
+
+
+AGAIN = "CHOOSE q a|b; WRITE x u if=q:a; CHOOSE q a|b; WRITE x v if=q:a"
+
+
+def test_a_rank_that_chooses_again_makes_its_next_choice() -> None:
+    made = run(AGAIN)
+
+    assert list(alternatives(made)) == [Name(0, "q"), Name(0, "q", 1)]
+    kept = chosen(made, {Name(0, "q"): "b", Name(0, "q", 1): "a"})
+    assert texts(kept)[1:] == ["CHOOSE q a|b", "WRITE x v if=q:a"]
+
+
+def test_a_choice_that_is_passed_over_has_no_outcome() -> None:
+    made = run("CHOOSE q a|b; CHOOSE p a|b if=q:a; WRITE y u if=p:a; WRITE y v if=p:b")
+
+    for outcome in "ab":
+        kept = chosen(made, {Name(0, "q"): "b", Name(0, "p"): outcome})
+        assert texts(kept) == ["CHOOSE q a|b"]
+
+
+def test_what_stands_before_the_choice_of_its_rank_is_passed_over() -> None:
+    kept = chosen(run("WRITE x u if=q:a; CHOOSE q a|b; WRITE x v if=q:a"), {Name(0, "q"): "a"})
+
+    assert texts(kept) == ["CHOOSE q a|b", "WRITE x v if=q:a"]
+
+
+def test_a_choice_that_is_passed_over_leaves_the_one_before() -> None:
+    made = run("CHOOSE p a|b; CHOOSE q a|b; CHOOSE q a|b if=p:a; WRITE x u if=q:a")
+    outcome = {Name(0, "p"): "b", Name(0, "q"): "a", Name(0, "q", 1): "b"}
+
+    assert texts(chosen(made, outcome))[-1] == "WRITE x u if=q:a"
+
+
+def test_a_rank_that_goes_by_one_of_several_choices_of_another_is_unclear() -> None:
+    assert unclear(run(AGAIN, "WRITE x u if=q:a"))
+    assert not unclear(run("CHOOSE q a|b", "WRITE x u if=q:a"))
+    assert not unclear(run(AGAIN, "CHOOSE q a|b; CHOOSE q a|b; WRITE x u if=q:a"))
