@@ -16,6 +16,7 @@ from pipeproof.ir.schedule import Lowering, Schedule
 from pipeproof.ir.sets import among, distinct
 from pipeproof.ir.source import Document, OnePlace
 from pipeproof.ir.transport import NAMED, Completion, Transport, named
+from pipeproof.ir.undescribed import undescribed
 from pipeproof.lowering.communicators import joined, splits_calls
 from pipeproof.lowering.lower import lower
 from pipeproof.lowering.outcomes import has_choices
@@ -210,7 +211,7 @@ class _Judging:
             profile=schedule.profile,
             fragment=schedule.fragment,
             transports=found,
-            undescribed=_undescribed(schedule),
+            undescribed=undescribed(schedule),
             notes=(*(str(note) for note in self.document.notes), *self._refusals()),
             forward_only=schedule.forward_only,
         )
@@ -394,22 +395,3 @@ def _assumes(model: Model) -> tuple[str, ...]:
     collectives = bool(np.any(frame.ops.is_kind(Kind.COLL, Kind.TIE)))
     messages = len(frame.pairing) > 0
     return assumed(frame.transport, messages=messages, collectives=collectives)
-
-
-def _undescribed(schedule: Schedule) -> tuple[str, ...]:
-    """Name what the schedule does not describe, so that nothing of it was judged."""
-    ops = schedule.operations
-    said = {name for attributes in ops.attributes.values() for name in attributes}
-    storage = {"buf", "in", "out", "gin", "gout", "keep"} & said or "storage" in schedule.described
-    missing = [] if storage else ["storage"]
-    if not np.any(ops.is_kind(Kind.STEP)) and "weights" not in schedule.described:
-        missing.append("weight versions")
-    if not np.any(ops.is_kind(Kind.REDUCE)):
-        missing.append("reductions")
-    if not np.any(ops.is_kind(Kind.UNSHARD, Kind.RESHARD)):
-        missing.append("sharding")
-    if not {"shape", "dtype", "layout"} & said:
-        missing.append("shapes")
-    if "sizes" not in schedule.described and "bounds" not in schedule.described:
-        missing.append("memory")
-    return tuple(missing)
