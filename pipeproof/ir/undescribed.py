@@ -11,7 +11,7 @@ _STORAGE = frozenset(("buf", "in", "out", "gin", "gout", "keep", "aux", "label",
 
 
 def undescribed(schedule: Schedule) -> tuple[str, ...]:
-    """Name what the schedule does not describe: storage, weight versions, reductions, …"""
+    """Name what the schedule does not describe, of storage, versions, reductions and the rest."""
     ops, described = schedule.operations, schedule.described
     said = {name for attributes in ops.attributes.values() for name in attributes}
     has = {
