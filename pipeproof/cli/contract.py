@@ -123,13 +123,26 @@ def _counted(numbers: tuple[int, ...]) -> str:
 
 
 def _made(document: Document) -> "tuple[Contract, TransportVerdict]":
-    """Return the contract, and what the rules of weight versions say: they look at programs."""
-    from pipeproof.api import Asked, judge  # noqa: PLC0415  imported when needed
-    from pipeproof.lowering.lower import lower  # noqa: PLC0415
-    from pipeproof.verdict.contract import contract  # noqa: PLC0415
+    """Return the contract, and what the rules of weight versions say: they look at programs.
 
-    verdict = judge(document, Asked(transports=("rendezvous",), select=_RULES))
-    return contract(lower(document.schedule)), verdict.transports[0]
+    Where the runtime chooses, there is a contract for each outcome and none for all: none is told.
+    """
+    from dataclasses import replace  # noqa: PLC0415  imported when needed
+
+    from pipeproof.api import Asked, judge  # noqa: PLC0415
+    from pipeproof.lowering.lower import lower  # noqa: PLC0415
+    from pipeproof.lowering.outcomes import alternatives  # noqa: PLC0415
+    from pipeproof.verdict.contract import contract  # noqa: PLC0415
+    from pipeproof.verdict.verdict import Outcome, Undecided  # noqa: PLC0415
+
+    run = lower(document.schedule)
+    asked = Asked(transports=("rendezvous",), select=_RULES)
+    verdict = judge(document, asked).transports[0]
+    if alternatives(run) and not verdict.unknown:
+        outcome = Outcome.REFUTED if verdict.violations else Outcome.UNKNOWN
+        open_ = (Undecided("PP601", "CHOOSE and if= are choices, and each has updates of its own"),)
+        verdict = replace(verdict, outcome=outcome, unknown=open_)
+    return contract(run), verdict
 
 
 def _object(document: Document, made: "Contract", verdict: "TransportVerdict") -> dict[str, Json]:
