@@ -5,7 +5,7 @@ import json
 import pytest
 
 from pipeproof.verdict.certificate import Blocked, Path, Proved, Refuted, Statement
-from tests.properties.certifying import Certified, certified_text, rejected, sealed
+from tests.properties.certifying import Certified, certified_text, rechecked, rejected, sealed
 from tests.semantics.made import CROSSED, PASSED_ON, text
 
 # Two instructions a rank: start and done are 0 to 7, the ends 8 and 9, the message 10 and 11.
@@ -17,10 +17,11 @@ def made(*programs: str, **keys: object) -> Certified:
 
 
 def only(*programs: str, **keys: object) -> Statement:
-    """The only statement, once it is accepted."""
+    """The only statement, once both programs accept it."""
     found = made(*programs, **keys)
     (statement,) = found.certificate.statements
     assert not rejected(found, found.certificate.text)
+    assert not rechecked(found.certificate.text, found.as_run)
     return statement
 
 
