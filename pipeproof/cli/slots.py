@@ -1,6 +1,7 @@
 """`pipeproof slots`: how much storage is live, and how many slots are enough."""
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 SCHEMA = "pipeproof.slots/1"
+_HANDED_OUT = "stash slots are handed out at run time: `pipeproof check` says whether they suffice"
 
 
 class _Values(Asking):
@@ -45,7 +47,8 @@ def command(**values: Unpack[_Values]) -> int:
 
     The most that is live on each rank is over all interleavings. A number of slots is safe if the
     pool with it breaks no rule under any transport asked for; every safe number is told. The exit
-    code is 0 if each pool that a file describes is safe as described, else 1.
+    code is 0 if each pool that a file describes is safe as described, else 1; 3 where the runtime
+    chooses.
     """
     options, question = read_options(values), asked(values)
     told: list[tuple[str, dict[str, object], Exit]] = []
@@ -92,7 +95,18 @@ def _document(document: Document, question: "Asked") -> tuple[str, dict[str, obj
         ],
         "pools": [_pool(each) for each in found],
     }
-    return _text(verdict, found), said, Exit.REFUTED if unsafe else Exit.PROVED
+    text = _text(verdict, found)
+    if _handed_out(document):
+        said["undecided"] = _HANDED_OUT
+        return f"{text}  {_HANDED_OUT}\n", said, Exit.REFUTED if unsafe else Exit.UNKNOWN
+    return text, said, Exit.REFUTED if unsafe else Exit.PROVED
+
+
+def _handed_out(document: Document) -> bool:
+    """Whether slots of the stash go to whoever asks first, so that no count is looked for."""
+    storage = document.schedule.described.get("storage")
+    stash = storage.get("stash") if isinstance(storage, Mapping) else None
+    return isinstance(stash, Mapping) and "take" in stash
 
 
 def _is_unsafe(slots: "SafeSlots") -> bool:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeproof.engines import graph
+from pipeproof.errors import UnsupportedFeatureError
 from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.schedule import Plain, Schedule
 from pipeproof.ir.storage import Stored, Touch
@@ -15,6 +16,7 @@ from pipeproof.ir.transport import Transport
 from pipeproof.lowering import storage
 from pipeproof.lowering.communicators import joined, splits_calls
 from pipeproof.lowering.lower import lower
+from pipeproof.lowering.outcomes import has_choices
 from pipeproof.lowering.waits import write_in
 from pipeproof.semantics.logic import Rule
 from pipeproof.semantics.model import Model
@@ -25,6 +27,7 @@ __all__ = ["POOLS", "SafeSlots", "safe_slots"]
 POOLS = ("receive", "send", "stash")
 _GUARDED = ("PP301", "PP5")
 _HAZARDS = ("PP5",)
+_CHOICES = "slots are counted only where the runtime has no choice (CHOOSE, any, order: ready)"
 
 _Claim = Callable[[int], bool]
 _Found = frozenset[tuple[str, tuple[tuple[int, int], ...]]]
@@ -74,6 +77,9 @@ def safe_slots(schedule: Schedule, transports: tuple[Transport, ...]) -> tuple[S
     no hazard, and with a guard no deadlock. Where values enter a pool in ascending order more slots
     are never worse, and the least count is found by halving; else every count is tried.
 
+    Raises:
+        UnsupportedFeatureError: the runtime chooses what is executed, or in which order.
+
     Source: a slot is reused safely if every reader of its value comes before the next writer
     (anti-dependence, Bernstein 1966).
     """
@@ -87,6 +93,8 @@ class _Trial:
     def __init__(self, schedule: Schedule, transports: tuple[Transport, ...]) -> None:
         self.transports = transports
         self.run = lower(schedule)
+        if has_choices(self.run) or "ready" in schedule.described:
+            raise UnsupportedFeatureError(_CHOICES)
         described = schedule.described.get("storage", {})
         self.described: Mapping[str, Plain] = described if isinstance(described, Mapping) else {}
         self._rules = all_rules()

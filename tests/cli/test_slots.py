@@ -85,3 +85,21 @@ def test_an_unreadable_file_exits_2_and_says_where(
     assert code == 2
     assert f"{path}:3:9: " in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("take: any", "stash slots are handed out at run time"),
+        ("slot: use mod slots", "slots are counted only where the runtime has no choice"),
+    ],
+)
+def test_what_a_runtime_chooses_is_left_undecided(
+    more: str, said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    text = SPEC.format(slots=f"1, {more}", more="")
+    path = tmp_path / "a.yaml"
+    path.write_text(text if "take" in more else text.replace("0F0;", "CHOOSE q a|b; 0F0;"))
+
+    assert run(["slots", str(path)]) == 3
+    assert said in capsys.readouterr().out
