@@ -347,6 +347,7 @@ class Schedule:
     programs: list[list[str]]
     stages: int
     ids: int  # in one copy of the programs
+    segments: int
     one_step: bool
     fragment: bool
     profile: str
@@ -419,7 +420,9 @@ def _storage(value: object) -> tuple[dict[str, Pool], frozenset[str]]:
     for key in sorted(set(given) - {"receive", "send", "stash", "weights", "registers"}):
         refuse(f"storage: this checker does not know '{key}'")
     if "grad" in registers and "receive" in pools:
-        refuse("gradients that are received have a register and a pool: not certifiable")
+        refuse(
+            "gradients that are received have a register and a pool: no certificate speaks of it"
+        )
     return pools, registers
 
 
@@ -434,7 +437,7 @@ def _tied(value: object) -> dict[int, object]:
         for text in _list(stages, "tied"):
             stage = whole(_text(text, "a tied stage"), "a tied stage")
             if stage in found:
-                refuse(f"stage {stage} is tied twice: not certifiable")
+                refuse(f"stage {stage} is tied twice: no certificate speaks of it")
             found[stage] = place
     return found
 
@@ -467,6 +470,7 @@ def schedule_of(text: str) -> Schedule:
         programs=programs,
         stages=_number(given["stages"], "stages"),
         ids=_number(given["microbatches"], "microbatches") * _number(given["segments"], "segments"),
+        segments=_number(given["segments"], "segments"),
         one_step=given["steps"] in (1, "any"),
         fragment=_one_of(given["fragment"], "true false", "fragment") == "true",
         profile=_one_of(given["profile"], _PROFILES, "profile"),
@@ -623,13 +627,13 @@ class Program:
     def _check_names(self, copies: int) -> None:
         schedule = self.schedule
         if copies > 1 and not schedule.one_step:
-            refuse("two copies of programs of several steps: not certifiable")
+            refuse("two copies of programs of several steps: no certificate speaks of it")
         for item in self.instructions:
             for op in item.ops:
                 if max(op.stage, op.value[1]) >= schedule.stages:
-                    refuse("a stage is named that does not exist: not certifiable")
+                    refuse("a stage is named that does not exist: no certificate speaks of it")
                 if copies > 1 and max(op.microbatch, op.value[2]) >= copies * schedule.ids:
-                    refuse("an id beyond one step, in two copies: not certifiable")
+                    refuse("an id beyond one step, in two copies: no certificate speaks of it")
 
     def _pair_messages(self, *, by_tag: bool) -> None:
         waiting: dict[tuple[object, ...], tuple[list[End], list[End]]] = {}
@@ -691,7 +695,7 @@ class Program:
             key, made = found
             rank, op = self.rank[number], self.instructions[number].ops[0]
             if len(made.ranks) > 1 and stages.setdefault((*key, rank), op.stage) != op.stage:
-                refuse(f"{self.position(number)}: two stages of one rank are tied: not certifiable")
+                refuse(f"{self.position(number)}: two tied stages of one rank: {UNCERTIFIED}")
             turn = times[*key, rank]
             times[*key, rank] += 1
             known = met.setdefault((*key, turn), len(self.collectives))
@@ -751,6 +755,7 @@ class Reading:
         pairs: For each rule the pairs of events to be ordered that no program orders;
             *before* is NEVER where nothing puts the value there.
         broken: For each rule what the program alone breaks.
+        uncertified: The rules that no certificate of this schedule speaks of, and why.
         faults: For PP503 and PP505 the instructions at which they stand.
         doubts: Why rules of storage cannot be certified.
         readers: The instructions of a rank that read a value, in order.
@@ -763,6 +768,7 @@ class Reading:
         self.schedule = program.schedule
         self.pairs: dict[str, set[tuple[int, int]]] = defaultdict(set)
         self.broken: dict[str, str] = {}
+        self.uncertified: dict[str, str] = {}
         self.faults: dict[str, set[int]] = defaultdict(set)
         self.doubts: list[str] = []
         self.readers: dict[tuple[int, Value], list[int]] = defaultdict(list)
@@ -780,13 +786,7 @@ class Reading:
         for number, item in enumerate(program.instructions):
             for member, op in enumerate(item.ops):
                 self._ask_halves(number, member, op)
-                if item.handle and op.kind in {"REDUCE", "NORM", "TIE"}:
-                    self.breaks(
-                        ["PP501", "PP502"], number, f"{op.kind} has a handle: {UNCERTIFIED}"
-                    )
-        if self.schedule.profile != "none":
-            for rule in ("PP504", "PP505"):
-                self.broken[rule] = f"under a profile of torch: {UNCERTIFIED}"
+        self._leave_out()
         for rank in range(program.ranks):
             _Walk(self, rank).walk()
 
@@ -798,14 +798,33 @@ class Reading:
         elif op.kind == "LOAD":
             self._loaded.add(op.value)
 
+    def _leave_out(self) -> None:
+        """Note the rules that no certificate of this schedule speaks of."""
+        if self.schedule.segments > 1:
+            self._uncertify("segments", "PP401", "PP402", "PP403")
+        if self.schedule.profile != "none":
+            self._uncertify("a profile of torch", "PP504", "PP505")
+        for item in self.program.instructions:
+            op = item.ops[0]
+            if item.handle and op.kind in {"REDUCE", "NORM", "TIE"}:
+                self._uncertify(f"{op.kind} with a handle", "PP501", "PP502")
+            elif op.kind == "ROLLBACK":
+                self._uncertify("a ROLLBACK", "PP402", "PP404")
+
+    def _uncertify(self, why: str, *rules: str) -> None:
+        for rule in rules:
+            self.uncertified.setdefault(rule, f"{rule} with {why}: {UNCERTIFIED}")
+
     def _ask_halves(self, number: int, member: int, op: Op) -> None:
         """Ask for PP402 and PP404: every part of F, or of I, before what needs it."""
         if op.kind not in {"B", "I", "R", "W"}:
             return
         rule, identity = "PP402", (op.stage, op.microbatch)
         wanted = self._parts["F"].get(identity, [])
-        if op.kind == "W":
-            rule, wanted = "PP404", self._parts["I"].get(identity, []) or wanted
+        if op.kind == "W" and identity in self._parts["I"]:
+            rule, wanted = "PP404", self._parts["I"][identity]
+        elif op.kind == "W" and not self.schedule.fragment:
+            self.ask("PP404", NEVER, number)
         for made, part in wanted:
             if made != number or part > member:
                 self.ask(rule, 2 * made + 1, number)
@@ -841,6 +860,10 @@ class Reading:
         if value[0].startswith("=") or self.schedule.fragment:
             return True
         return value[0] in {"X", "Y", "A"} and value not in self._loaded
+
+    def is_kept_from_start(self, identity: tuple[int, int]) -> bool:
+        """Say whether no forward in the file keeps what is read."""
+        return self.schedule.fragment and identity not in self._parts["F"]
 
     def gin_of(self, op: Op) -> str | None:
         """Name the storage that a W reads its gradient in, which its I read."""
@@ -965,14 +988,15 @@ class _Walk:
             if name == attributes.get("out"):
                 self.kept[identity] = place, ("F", *identity)
                 return
-            if name == attributes.get("in"):
+            if place == self._place_of(entered, self._named(op, "in")):
                 self.kept[identity] = place, entered
                 return
-            held = self.put_at.get(entered)
-            if "in" not in attributes and held is not None and held[2] == place:
-                self.reading.doubts.append("keep= names where the input stands, without in=")
         self._put(number, kept, place)
         self.kept[identity] = place, kept
+
+    def _place_of(self, value: Value, named: Place | None) -> Place | None:
+        """Find where a value is read: where it is said, else where it was last put."""
+        return named or self.put_at.get(value, (0, 0, None))[2]
 
     def _backward(self, number: int, op: Op) -> None:
         if op.kind in {"B", "I"}:
@@ -984,7 +1008,7 @@ class _Walk:
             place, value = self.kept[identity]
             if place is not None:
                 self._read_kept(_Read(number, value, place, "", 2 * number + 1, transfers=False))
-        elif "stash" in self.schedule.pools:
+        elif "stash" in self.schedule.pools and self.reading.is_kept_from_start(identity):
             self.reading.doubts.append("a stash is read that no forward filled")
         if op.kind in {"B", "I"}:
             left: Value = ("B", *identity)
@@ -1073,10 +1097,10 @@ class _Walk:
                 self._access(read.place, self._as_access(read, given=False))
             self.late.append((read, at))
             return
-        event, number, place = held
+        event, number, _ = held
         if number != read.number:
             self._ask_supplied(read, event)
-        where = read.place if read.place is not None else place
+        where = self._place_of(read.value, read.place)
         if where is not None:
             self._access(where, self._as_access(read, given=False))
 
@@ -1233,6 +1257,7 @@ class Waits:
         self.channel = [-1] * len(program.ends)
         self.place = [0] * len(program.ends)
         self.channels: list[list[End]] = []
+        self.doubt = ""
         for rank in range(program.ranks):
             self._wait_on(rank)
         for number, signal in program.signal.items():
@@ -1378,6 +1403,8 @@ class Waits:
         count: dict[int, int] = defaultdict(int)
         for index, end in enumerate(line):
             number = self.moves[end.instruction]
+            if self.last_of.get((number, queue), end.instruction) != end.instruction:
+                self.doubt = "two calls of one atomic set in one queue"
             if self.last_of.get((number, queue)) != end.instruction:
                 of_set[number] = index, count[number]
                 self.last_of[number, queue] = end.instruction
@@ -1812,6 +1839,7 @@ class Deadlock:
         sender, receiver = program.sends[message], program.receives[message]
         if arrives and not happened[event - 1]:
             yield self._message_node(event - 1), True
+            yield from self._blocks_message(event - 1)  # the other end need not be a place
         mine = (
             [sender, receiver] if self.waits.transport.meets else [receiver if arrives else sender]
         )
@@ -1965,17 +1993,20 @@ class Statement:
         return replay
 
     def _demand_certain(self, rules: set[str]) -> None:
+        for rule in sorted(rules & set(self.reading.uncertified)):
+            refuse(self.reading.uncertified[rule])
         if rules & BY_STORAGE and self.reading.doubts:
-            refuse(f"storage: {self.reading.doubts[0]}: not certifiable")
+            refuse(f"storage: {self.reading.doubts[0]}: no certificate speaks of it")
 
     def _demand_certifiable(self) -> None:
         transport, profile = self.waits.transport, self.program.schedule.profile
-        weak, used = transport.weak, {end.communicator for end in self.program.ends}
-        apart = profile in {"torch-multi", "torch-single"} and len(used) > 1
-        if apart and transport.queue != "pair":
+        apart = len({end.communicator for end in self.program.ends}) > 1
+        if apart and profile in {"torch-multi", "torch-single"} and transport.queue != "pair":
             refuse(f"a call of {profile} stands apart under a queue of pairs only")
-        if weak & used or ("" in used and weak - used):  # the one for all may have any other name
-            refuse("messages on a weak communicator: not certifiable")
+        if self.waits.doubt:
+            refuse(f"{self.waits.doubt}: {UNCERTIFIED}")
+        if transport.weak:
+            refuse(f"weak communicators: {UNCERTIFIED}")
 
     # -- proved
 
@@ -2075,12 +2106,11 @@ class Statement:
     def demand_refuted(self) -> None:
         """Demand an execution, or places of the program, that break the rule."""
         rule = _text(self.given["rule"], "rule")
+        self._demand_certifiable()
         self._demand_certain({rule})
         if rule in BY_RUN:
-            self._demand_certifiable()
             self._demand_stuck(rule)
         elif rule in BY_PAIRS:
-            self._demand_certifiable()
             self._demand_broken_pair(rule)
         else:
             self._replay(all_enter=False)
