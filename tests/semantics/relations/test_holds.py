@@ -193,10 +193,10 @@ def test_bytes_live_on_a_rank_stay_below_the_bound(
     assert broken(*programs, **keys) == [each for each in found.split(", ") if each]
 
 
-def test_a_rank_without_instructions_has_no_place_to_exceed_its_bound() -> None:
+def test_a_rank_without_instructions_exceeds_its_bound_at_its_end() -> None:
     keys = {"sizes": {"weights": "1B"}, "bounds": {"memory": "0B"}, "placement": [0, 1, 1]}
 
-    assert broken("0F0", "", **keys) == ["PP506 r0.0"]
+    assert broken("0F0", "", **keys) == ["PP506 r0.0", "PP506 r1.0"]
 
 
 def test_where_credits_leave_it_open_the_most_is_unknown() -> None:
