@@ -12,10 +12,8 @@ from pipeproof.ir.accesses import awaited_reads, supply, writes
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.canonical import digest
 from pipeproof.ir.operations import IntArray
-from pipeproof.ir.schedule import Plain
 from pipeproof.ir.storage import Stored, Touch
-from pipeproof.lowering.communicators import splits_calls
-from pipeproof.lowering.outcomes import has_choices
+from pipeproof.proofs._outside import outside, unspoken
 from pipeproof.semantics.logic import All, Axiom, Enforced, Rule
 from pipeproof.semantics.model import Model
 from pipeproof.verdict._hops import uncertified
@@ -98,33 +96,10 @@ def _accept(
 ) -> None:
     name, copies = statement.transport, statement.copies
     model = models(name, copies) if copies in (1, 2) else None
-    why = "the schedule has no such transport or copies" if model is None else _outside(model)
+    why = "the schedule has no such transport or copies" if model is None else outside(model)
     if model is None or why:
         raise ReplayMismatchError(why)
     accept(model, rules, statement)
-
-
-def _outside(model: Model) -> str:
-    """Return why no certificate speaks of a model, nothing where one can."""
-    run, frame = model.frame.run, model.frame
-    storage = run.schedule.described.get("storage", {})
-    pools = storage.values() if isinstance(storage, Mapping) else ()
-    if run.settled or has_choices(run):
-        return "the runtime chooses"
-    if any(isinstance(pool, Mapping) and "take" in pool for pool in pools):
-        return "slots are handed out at run time"
-    if frame.transport.weak:
-        return "messages move only inside calls on their communicator"
-    if isinstance(storage, Mapping) and "receive" in storage and "grad" in _registers(storage):
-        return "gradients that are received have a register and a pool"
-    if len(frame.ops.comms) > 1 and not splits_calls(run, frame.transport):
-        return "its calls stand on another communicator under this transport"
-    return ""
-
-
-def _registers(storage: Mapping[str, Plain]) -> tuple[Plain, ...]:
-    said = storage.get("registers", ())
-    return said if isinstance(said, tuple) else ()
 
 
 class _Writer:
@@ -143,9 +118,9 @@ class _Writer:
             self.left_out.append("the runtime chooses")
             return
         ((model, decision),) = decided
-        outside = _outside(model)
-        if outside:
-            self.left_out.append(outside)
+        why = outside(model)
+        if why:
+            self.left_out.append(why)
             return
         witness = Witness(model)
         if self.verdict.outcome is Outcome.PROVED:
@@ -158,7 +133,8 @@ class _Writer:
         if run is None:
             self.left_out.append("not everything happens, and no rule that was asked says why")
             return
-        codes = sorted(PROVABLE.intersection(decision.instances) - uncertified(model.frame))
+        silent = uncertified(model.frame) | unspoken(model, refuted=False)
+        codes = sorted(PROVABLE.intersection(decision.instances) - silent)
         pairs = {code: _pairs(model, self.rules[code].axiom) for code in codes}
         asked = sorted(_transfers(model).union(*pairs.values()))
         columns = np.asarray(asked, np.int64).reshape(-1, 2)
@@ -167,13 +143,16 @@ class _Writer:
         shown = tuple(code for code in codes if not lost & pairs[code])
         for code in sorted({*codes} - {*shown}):
             self.left_out.append(f"{code}: that it holds takes too many words")
+        if not shown:
+            self.left_out.append("no rule is asked for that a certificate can show")
+            return
         paths: tuple[Ordered, ...] = tuple(each for each in found if each is not None)
         statement = Proved(self.verdict.name, model.frame.run.copies, shown, run, paths)
         accept(model, self.rules, statement)
         yield statement
 
     def _refuted(self, model: Model, witness: Witness, decision: Decision) -> Iterator[Statement]:
-        wanted = SHOWABLE - uncertified(model.frame)
+        wanted = SHOWABLE - uncertified(model.frame) - unspoken(model, refuted=True)
         showable = [each for each in decision.broken if each.rule.code in wanted]
         for broken in showable[:_TRIES]:
             statement = self._shown(model, witness, broken)

@@ -132,6 +132,30 @@ def test_what_no_certificate_can_show_is_left_out(program: str, why: str) -> Non
     assert [why in each.why for each in found.left_out] == [True]
 
 
+def test_without_a_rule_that_it_can_show_there_is_no_statement() -> None:
+    assert made("0F0", rules={"select": ["PP6"]}).left_out[0].why.startswith("no rule is asked for")
+
+
+def test_what_section_10_does_not_speak_of_is_left_out() -> None:
+    ties = {"tied": [[0, 2], [1, 3]]}
+    tied = ("0TIE ranks=0,1; 1TIE ranks=0,1", "2TIE ranks=0,1; 3TIE ranks=0,1")
+    atomic = {"completion": "rendezvous", "queue": "rank", "groups": "atomic", "wait": "explicit"}
+    chain = ("[SEND v to=1 | SEND w to=1]", "RECV v from=0; RECV w from=0")
+
+    assert left_out(*chain, transport=atomic) == ["two calls of one atomic set stand in one queue"]
+    assert left_out(*tied, gradients=ties, placement=[0, 0, 1, 1], stages=4) == []
+    assert left_out("COLL a ranks=0,1 from=0", "COLL a ranks=0,1") == [
+        "the entries of a collective differ in kind"
+    ]
+
+
+def test_storage_of_which_section_10_does_not_speak_is_not_certified() -> None:
+    said = only("0F0; 0I0; 0W0 gout=g")
+
+    assert isinstance(said, Proved)
+    assert not [rule for rule in said.rules if rule.startswith("PP5")]
+
+
 def test_weak_communicators_are_left_out() -> None:
     transport = {"completion": "rendezvous", "weak": ["c"]}
     (why,) = left_out("SEND v to=1 comm=c", "RECV v from=0 comm=c", transport=transport)

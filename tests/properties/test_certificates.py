@@ -33,6 +33,7 @@ HALF = [
 ]
 BATCHES = 6
 STORAGE = ("PP501", "PP502", "PP503", "PP504", "PP505")
+COUNTED = "nothing lacks its partner"  # of three ends that are split over communicators
 STUCK = {"PP105", "PP201", "PP204", "PP205", "PP301"}
 
 
@@ -55,35 +56,26 @@ def is_claimed(made: Certified, text: str) -> bool:
     return True
 
 
-def agreed(made: Certified) -> bool:
-    """Whether the other program accepts a certificate; True where there is none to accept.
-
-    It refuses what the document leaves open; on deadlocks the two still read section 8 apart.
-    """
-    said = rechecked(made.certificate.text, made.as_run) if made.certificate.statements else ""
-    if said:
-        rules = {each.rule for each in made.certificate.statements if isinstance(each, Refuted)}
-        stuck = rules <= {"PP205", "PP301"}
-        assert said.endswith("not certifiable") or (stuck and rules), (made.document.name, said)
-    return not said
+def apart(made: Certified) -> str:
+    """Why the other program does not accept a certificate; nothing where there is none."""
+    return rechecked(made.certificate.text, made.as_run) if made.certificate.statements else ""
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_certificates_of_drawn_programs_are_accepted_and_say_what_was_judged(batch: int) -> None:
-    written = apart = 0
+    written = 0
     for number in range(50):
         made = drawn(1000 * batch + number)
         text = made.certificate.text
 
         assert not rejected(made, text), made.document.name
-        apart += not agreed(made)
+        assert not apart(made), made.document.name
         assert is_claimed(made, text)
         for each in made.verdict.transports:
             told = [said for said in made.left_out if said.transport == each.name]
             assert told or each.name in {s.transport for s in made.certificate.statements}
         written += len(made.certificate.statements)
     assert written > 25
-    assert apart < 3
 
 
 @pytest.mark.parametrize("path", HALF, ids=lambda path: path.stem)
@@ -95,7 +87,7 @@ def test_certificates_of_the_specs_are_accepted(path: Path) -> None:
         except UnsupportedFeatureError:
             continue
         assert not rejected(made, made.certificate.text)
-        assert agreed(made)
+        assert not apart(made)
 
 
 @pytest.mark.parametrize("rule", STORAGE)
@@ -106,7 +98,7 @@ def test_certificates_of_storage_programs_are_accepted(rule: str) -> None:
             made = certified_text(text, f"{rule} {number}")
 
             assert not rejected(made, made.certificate.text)
-            assert agreed(made)
+            assert not apart(made)
             proved += sum(isinstance(s, Proved) for s in made.certificate.statements)
             refuted += sum(isinstance(s, Refuted) for s in made.certificate.statements)
     assert proved > 3
@@ -121,7 +113,8 @@ def test_certificates_of_many_programs_are_accepted_and_changed_ones_are_not(bat
         made = drawn(1000 * batch + number)
 
         assert not rejected(made, made.certificate.text)
-        agreed(made)
+        said = apart(made)
+        assert not said or said.endswith(COUNTED), (made.document.name, said)
         for tampering in TAMPERINGS if made.certificate.statements else ():
             text = changed(made, rng, tampering)
             if text is None:
@@ -134,7 +127,7 @@ def test_certificates_of_many_programs_are_accepted_and_changed_ones_are_not(bat
 @pytest.mark.parametrize("batch", range(3))
 def test_a_changed_certificate_is_accepted_only_where_it_still_holds(batch: int) -> None:
     tried = accepted = 0
-    for number in range(15):
+    for number in range(10):
         rng = random.Random(number)
         made = drawn(1000 * batch + number)
         if not made.certificate.statements:
