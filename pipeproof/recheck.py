@@ -855,6 +855,10 @@ class Reading:
         last = self.schedule.last[op.stage] == op.stage
         return op.kind == "F" and last and op.microbatch not in self._losses
 
+    def is_computed(self, loss: Value) -> bool:
+        """Say whether no L stands for a loss."""
+        return loss[2] not in self._losses
+
     def given(self, value: Value) -> bool:
         """Say whether a value that nothing on the rank puts anywhere is there from the start."""
         if value[0].startswith("=") or self.schedule.fragment:
@@ -1000,7 +1004,10 @@ class _Walk:
 
     def _backward(self, number: int, op: Op) -> None:
         if op.kind in {"B", "I"}:
-            self._read(number, self.reading.gradient(op), self._named(op, "gin"), "PP403")
+            gradient = self.reading.gradient(op)
+            if gradient[0] == "L" and "gin" in op.attributes and self.reading.is_computed(gradient):
+                self.reading.doubts.append("gin= names where a loss is read that an F computes")
+            self._read(number, gradient, self._named(op, "gin"), "PP403")
         elif op.kind == "W":
             self._weight(number, op)
         identity = (op.stage, op.microbatch)

@@ -105,6 +105,7 @@ ILLEGAL: dict[str, tuple[list[list[str]], Json, Json, list[str]]] = {
         {},
         ["PP502"],
     ),
+    "a loss in storage that is named": ([["0F0 out=x", "0B0 gin=x"]], {}, {}, ["PP505"]),
     "segments": (PAIR, {}, {"segments": 2}, ["PP401"]),
     "a rollback": ([["0F0", "0STEP", "0ROLLBACK", "0B0"]], {}, {}, ["PP402"]),
     "two calls of one set in one queue": (
