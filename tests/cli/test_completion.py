@@ -22,7 +22,7 @@ def test_subcommands_and_options_are_completed(process: Process) -> None:
 
     assert ended.code == 0
     assert ended.out.split() == [
-        f"plain,{name}" for name in ("check", "completion", "contract", "convert")
+        f"plain,{name}" for name in ("certify", "check", "completion", "contract", "convert")
     ]
     asked["COMP_CWORD"] = "2"
     assert process(COMP_WORDS="pipeproof check --tr", **asked).out == "plain,--transport\n"

@@ -181,8 +181,8 @@ def _gaps(programs: Programs, base: Programs, home: list[int]) -> set[str]:
 
 EXPLAINS = {
     "pairing by name, leftovers": {"PP105", "PP201", "PP202", "PP301", "PP303"},
-    "duplicates": {"PP102"},
-    "what is missing": {"PP101", "PP401", "PP403", "PP405", "PP404", "PP402"},
+    "duplicates": {"PP102", "PP702"},
+    "what is missing": {"PP101", "PP701", "PP401", "PP403", "PP405", "PP404", "PP402"},
     "B and W always ready": {"PP402", "PP404"},
     "UNSHARD": {"PP102", "PP406"},
     "REDUCE": {"PP102", "PP704", "PP705"},
