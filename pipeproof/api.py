@@ -26,7 +26,7 @@ from pipeproof.semantics.assumptions import assumed
 from pipeproof.semantics.logic import HAPPENS_BEFORE, Rule
 from pipeproof.semantics.model import Model
 from pipeproof.semantics.rules import all_rules
-from pipeproof.semantics.steps import ends_sharded_as_it_starts, left_open, uneven
+from pipeproof.semantics.steps import ends_sharded_as_it_starts, left_open, unended, uneven
 from pipeproof.verdict.decision import Decision
 from pipeproof.verdict.merge import merged
 from pipeproof.verdict.verdict import (
@@ -326,7 +326,8 @@ class _Judging:
 
     def _steps(self, model: Model, *, one_decides: bool) -> int | Literal["any"]:
         steps = self.schedule.steps
-        if steps is None or (steps == 1 and one_decides and uneven(model.frame) is None):
+        even = uneven(model.frame) is None and unended(model.frame) is None
+        if steps is None or (steps == 1 and one_decides and even):
             return "any"
         return steps
 
@@ -338,9 +339,10 @@ class _Judging:
         refused = self._run(1).refused
         if refused is not None:
             found = dict.fromkeys(_AT_READERS, refused) | found
-        uneven_steps = uneven(model.frame) if self.schedule.steps is None else None
-        if uneven_steps is not None:
-            found.setdefault("PP301", f"any number of steps: {uneven_steps}")
+        growing = (("PP301", uneven), ("PP506", unended)) if self.schedule.steps is None else ()
+        for code, reason in growing:
+            if (why := reason(model.frame)) is not None:
+                found.setdefault(code, f"any number of steps: {why}")
         if not decision.complete and not decision.broken and self._wanted("PP301"):
             found.setdefault("PP301", "not everything happens, and no selected rule says why")
         return tuple(Undecided(c, why) for c, why in sorted(found.items()) if self._wanted(c))

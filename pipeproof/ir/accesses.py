@@ -12,6 +12,7 @@ from pipeproof.ir.sets import among, numbered
 from pipeproof.ir.values import ValueKind, read_value
 
 __all__ = [
+    "TORCH_PROFILES",
     "Access",
     "Supply",
     "awaited_reads",
@@ -173,7 +174,8 @@ def _named(ops: Operations, kind: Kind) -> tuple[IntArray, IntArray]:
 
 
 _PARTS = frozenset(("bucket", "param", "c"))
-_TORCH = ("torch-runtime", "torch-multi", "torch-single")
+TORCH_PROFILES = frozenset(("torch-runtime", "torch-multi", "torch-single"))
+"""Profiles whose runtime is torch's own."""
 
 
 def gradients_of_weights(run: AsRun) -> Access:
@@ -188,7 +190,7 @@ def gradients_of_weights(run: AsRun) -> Access:
     rows = known(run, Kind.W)
     named = [row for row, said in ops.attributes.items() if "gin" in said]
     wanted = among(rows, named)
-    if run.schedule.profile in _TORCH:
+    if run.schedule.profile in TORCH_PROFILES:
         half = known(run, Kind.I)
         own = ops.stage * run.microbatches + ops.microbatch
         first = np.asarray((*before, 0))[ops.stage[rows]] < 0

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from pipeproof.ir.accesses import reads, supply, writes
+from pipeproof.ir.accesses import TORCH_PROFILES, reads, supply, writes
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.schedule import Plain
 from pipeproof.ir.sets import among, distinct
@@ -25,7 +25,6 @@ __all__ = ["outside", "unspoken"]
 _STORAGE = frozenset({"PP501", "PP502", "PP503", "PP504", "PP505"})
 _STUCK = frozenset({"PP205", "PP301"})
 _SHORT = (Kind.SEND_F, Kind.RECV_F, Kind.SEND_B, Kind.RECV_B)
-_TORCH = ("torch-runtime", "torch-multi", "torch-single")
 
 
 def outside(model: Model) -> str:
@@ -82,7 +81,7 @@ def _left_open(frame: Frame) -> Iterator[str]:
     """Yield what makes that no certificate speaks of storage."""
     said = frame.ops.attributes
     weights = set(np.flatnonzero(frame.ops.is_kind(Kind.W)).tolist())
-    asked = {"gout"} if frame.run.schedule.profile in _TORCH else {"gin", "gout"}
+    asked = {"gout"} if frame.run.schedule.profile in TORCH_PROFILES else {"gin", "gout"}
     if any(asked & said[row].keys() for row in weights & said.keys()):
         yield "a W names storage of gradients"
     pools = _pools(frame)

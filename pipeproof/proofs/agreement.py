@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from itertools import combinations
 
 from pipeproof import engines, plugins
 from pipeproof.errors import DisagreementError
@@ -39,15 +40,17 @@ def decide_all(model: Model, rules: tuple[Rule, ...]) -> Decision:
         DisagreementError: two engines differ; it holds what each found, with its execution.
     """
     found = {name: engine(name)(model, rules) for name in all_engines()}
+    for left, right in combinations(found.items(), 2):
+        _compare(model, rules, left, right)
     first = found[_FIRST]
-    for name, decision in found.items():
-        _compare(model, rules, (_FIRST, first), (name, decision))
-    open_ = {
-        code: why
-        for code, why in first.unknown.items()
-        if all(code in each.unknown for each in found.values())
-    }
-    return first._replace(engine=", ".join(found), unknown=open_)
+    unknown, broken = dict(first.unknown), list(first.broken)
+    for code in first.unknown:
+        decided = next((each for each in found.values() if code not in each.unknown), None)
+        if decided is not None:
+            del unknown[code]
+            broken.extend(each for each in decided.broken if each.rule.code == code)
+    broken.sort(key=lambda each: (each.cost, each.rule.code, _places(model, each)))
+    return first._replace(engine=", ".join(found), unknown=unknown, broken=tuple(broken))
 
 
 def _compare(
@@ -67,12 +70,11 @@ def _compare(
 
 
 def _broken(model: Model, decision: Decision, rule: Rule) -> Mapping[_Places, Broken]:
-    frame = model.frame
-    return {
-        tuple(frame.place(spot) for spot in each.finding.spots): each
-        for each in decision.broken
-        if each.rule.code == rule.code
-    }
+    return {_places(model, each): each for each in decision.broken if each.rule.code == rule.code}
+
+
+def _places(model: Model, broken: Broken) -> _Places:
+    return tuple(model.frame.place(spot) for spot in broken.finding.spots)
 
 
 def _said(

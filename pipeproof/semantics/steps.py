@@ -5,9 +5,10 @@ import numpy as np
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
 from pipeproof.semantics.frame import Frame
+from pipeproof.semantics.relations.bounds import bound, left_over, lifetimes
 from pipeproof.semantics.relations.sharding import ends_as_it_starts
 
-__all__ = ["ends_sharded_as_it_starts", "left_open", "uneven"]
+__all__ = ["ends_sharded_as_it_starts", "left_open", "unended", "uneven"]
 
 
 def ends_sharded_as_it_starts(frame: Frame) -> bool:
@@ -43,12 +44,19 @@ def uneven(frame: Frame) -> str | None:
     for (source, destination), number in sorted(open_.items()):
         if number:
             return f"SIGNAL and AWAIT from rank {source} to rank {destination} differ in number"
-    held: dict[int, int] = {}
-    for row in np.flatnonzero(ops.is_kind(Kind.HOLD, Kind.DROP)).tolist():
-        count = int(ops.attributes.get(row, {}).get("count", "1"))
-        sign = 1 if ops.kind[row] == Kind.HOLD else -1
-        held[int(ops.rank[row])] = held.get(int(ops.rank[row]), 0) + sign * count
-    for rank, count in sorted(held.items()):
+    for rank, count in sorted(left_over(frame).items()):
         if count:
             return f"HOLD and DROP of rank {rank} differ in number"
     return None
+
+
+def unended(frame: Frame) -> str | None:
+    """Return why a bound on what is live does not carry over: forwards that nothing ends."""
+    keeps = bound(frame, "memory") is not None and not frame.run.schedule.forward_only
+    if bound(frame, "live") is None and not keeps:
+        return None
+    forwards, last = lifetimes(frame)
+    if np.all(last >= 0):
+        return None
+    rank = int(frame.ops.rank[forwards[last < 0]].min())
+    return f"a forward of rank {rank} is live for ever: its backward stands nowhere"

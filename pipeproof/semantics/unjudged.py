@@ -55,5 +55,10 @@ def _keys(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
         elif key == "bounds":
             value = schedule.described[key]
             for bound in value if not isinstance(value, str) else ():
+                if bound == "memory" and "sizes" not in schedule.described:
+                    yield (
+                        ("PP506",),
+                        "bounds.memory is about the bytes of sizes, which are not given",
+                    )
                 if bound in _KEYS:
                     yield _KEYS[str(bound)], f"bounds.{bound} is not judged yet"

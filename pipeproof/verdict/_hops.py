@@ -5,6 +5,7 @@ from collections import defaultdict
 import numpy as np
 import numpy.typing as npt
 
+from pipeproof.ir.accesses import TORCH_PROFILES
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
 from pipeproof.ir.sets import among
@@ -17,7 +18,6 @@ from pipeproof.semantics.model import Graph, Model
 
 __all__ = ["Hops", "counts", "known", "named_pair", "settled", "uncertified"]
 
-_TORCH = ("torch-runtime", "torch-multi", "torch-single")
 _RUNNING = (Kind.REDUCE, Kind.NORM, Kind.TIE)
 
 
@@ -49,7 +49,7 @@ def uncertified(frame: Frame) -> frozenset[str]:
         found |= {"PP402", "PP404"}
     if np.any(ops.is_kind(*_RUNNING) & (ops.handle >= 0)):
         found |= {"PP501", "PP502"}
-    if frame.run.schedule.profile in _TORCH:
+    if frame.run.schedule.profile in TORCH_PROFILES:
         found |= {"PP504", "PP505"}
     return frozenset(found)
 

@@ -226,3 +226,13 @@ def test_a_rank_without_instructions_holds_what_its_stages_hold() -> None:
     assert [(place.rank, place.position) for place in verdict.transports[0].violations[0].at] == [
         (1, 0)
     ]
+
+
+@pytest.mark.parametrize(("program", "steps"), [("0F0; 0B0", "any"), ("0F0", 1)])
+def test_a_bound_holds_for_any_number_of_steps_only_where_every_forward_ends(
+    program: str, steps: object
+) -> None:
+    text = _one(program, more="bounds: {live: 2}\nfragment: true\ntransport: rendezvous\n")
+    (transport,) = api.judge_text(HEAD + text, "made").transports
+
+    assert (transport.outcome, transport.steps) == ("proved", steps)

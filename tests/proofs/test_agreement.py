@@ -68,3 +68,24 @@ def test_the_command_exits_with_4_where_engines_differ(
 
     assert code == 4
     assert "engines disagree on PP301 deadlock" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("bound", "outcome"), [("1MiB", "refuted"), ("2MiB", "proved")])
+def test_what_one_engine_leaves_open_and_another_refutes_is_refuted(
+    bound: str, outcome: str
+) -> None:
+    programs = (
+        "0F0; SEND F0.0 to=1 h=x; 0F1; SEND F0.1 to=1 h=x; SEND t to=1; 0F2",
+        "RECV F0.0 from=0 h=x; RECV F0.1 from=0 h=x; RECV t from=0",
+    )
+    keys: dict[str, object] = {
+        "microbatches": 3,
+        "fragment": True,
+        "sizes": {"F": "1MiB"},
+        "bounds": {"memory": bound},
+        "transport": {"completion": "buffered", "capacity": 2, "match": "tag"},
+    }
+    spec = text(*programs, **keys)
+
+    assert judge_text(spec, "made").verdict == "unknown"
+    assert judge_text(spec, "made", Asked(engine="all")).verdict == outcome

@@ -102,3 +102,8 @@ def test_codes_are_sorted_and_say_why() -> None:
     assert list(found) == sorted(found)
     assert found["PP106"] == "the key faults is not judged yet"
     assert found["PP902"] == "bounds.makespan is not judged yet"
+
+
+def test_a_bound_in_bytes_without_sizes_is_told() -> None:
+    assert codes("0F0", bounds={"memory": "1GiB"}) == {"PP506"}
+    assert codes("0F0", bounds={"memory": "1GiB"}, sizes={"F": "1MiB"}) == set()

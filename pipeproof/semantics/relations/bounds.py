@@ -16,7 +16,7 @@ from pipeproof.semantics.relations._spots import finding, program_end
 if TYPE_CHECKING:
     from pipeproof.ir.schedule import Plain
 
-__all__ = ["bound", "lifetimes", "overfull", "unfreed"]
+__all__ = ["bound", "left_over", "lifetimes", "overfull", "unfreed"]
 
 
 def bound(frame: Frame, name: str) -> str | None:
@@ -92,14 +92,20 @@ def _counts(frame: Frame, rows: IntArray) -> IntArray:
     return np.asarray([int(each) for each in said], np.int64)
 
 
-def unfreed(frame: Frame) -> Findings:
-    """What is held is dropped by the end of the program."""
+def left_over(frame: Frame) -> dict[int, int]:
+    """Return, for each rank with a HOLD or DROP, what it holds at the end of its program."""
     ops = frame.ops
     rows = np.flatnonzero(ops.is_kind(Kind.HOLD, Kind.DROP))
     sign = np.where(ops.is_kind(Kind.HOLD)[rows], 1, -1)
     held: dict[int, int] = {}
     for rank, change in zip(ops.rank[rows].tolist(), sign * _counts(frame, rows), strict=True):
         held[rank] = held.get(rank, 0) + int(change)
+    return held
+
+
+def unfreed(frame: Frame) -> Findings:
+    """What is held is dropped by the end of the program."""
+    held = left_over(frame)
     found = [
         Finding((program_end(frame, rank),), {"rank": str(rank), "left": str(left)})
         for rank, left in sorted(held.items())

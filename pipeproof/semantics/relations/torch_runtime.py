@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pipeproof.ir.accesses import TORCH_PROFILES
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
 from pipeproof.ir.sets import first_of, numbered
@@ -10,9 +11,7 @@ from pipeproof.semantics.found import Finding, Findings
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.relations._spots import finding, ordinal_in_group
 
-__all__ = ["PROFILES", "given_away", "losses_elsewhere"]
-
-PROFILES = frozenset({"torch-runtime", "torch-multi", "torch-single"})
+__all__ = ["given_away", "losses_elsewhere"]
 
 
 def given_away(frame: Frame) -> Findings:
@@ -21,7 +20,7 @@ def given_away(frame: Frame) -> Findings:
     Source: torch/distributed/pipelining/stage.py (`fwd_cache.pop` in backward, `bwd_cache.pop` in
     `get_bwd_send_ops`).
     """
-    if frame.run.schedule.profile not in PROFILES:
+    if frame.run.schedule.profile not in TORCH_PROFILES:
         return Findings(0)
     ops = frame.ops
     rows = np.flatnonzero(ops.is_kind(Kind.SEND) & frame.run.is_message)
@@ -64,7 +63,7 @@ def losses_elsewhere(frame: Frame) -> Findings:
 
     Source: torch/distributed/pipelining/schedules.py, `_maybe_compute_loss`, `_maybe_get_loss`.
     """
-    if frame.run.schedule.profile not in PROFILES:
+    if frame.run.schedule.profile not in TORCH_PROFILES:
         return Findings(0)
     found: list[Finding] = []
     judged = 0

@@ -179,7 +179,7 @@ SENT = ("SEND F0.0 to=0; SEND F0.1 to=0",)
         (("0F0; 0F1",), {"grads": "1B", "state": "1KiB"}, "4KiB", ""),
         (("0F0; 0B0",), {"weights": "1B", "F": "1B", "keep": "1B", "B": "1B"}, "5B", ""),
         (("0F0; 0B0",), {"weights": "1B", "F": "1B", "keep": "1B"}, "4B", "PP506 r0.0"),
-        (("0F0; 0F1",), None, "0B", ""),
+        (("0F0; 0F1",), None, "0B", "PP506 ?"),
     ],
 )
 def test_bytes_live_on_a_rank_stay_below_the_bound(
