@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from itertools import combinations
 
 from pipeproof import engines, plugins
 from pipeproof.errors import DisagreementError
@@ -33,22 +32,26 @@ def engine(name: str) -> Decide:
 def decide_all(model: Model, rules: tuple[Rule, ...]) -> Decision:
     """Decide with every engine, and return what the first found, once all found the same.
 
-    They agree where, for every rule that both decided, the same places break it. What one engine
-    leaves open, and another decides, is decided.
+    They agree where, for every rule that both decided, the same places break it. What the first
+    leaves open is decided where all that decide it find the same, and stays open where they differ.
 
     Raises:
         DisagreementError: two engines differ; it holds what each found, with its execution.
     """
     found = {name: engine(name)(model, rules) for name in all_engines()}
-    for left, right in combinations(found.items(), 2):
-        _compare(model, rules, left, right)
     first = found[_FIRST]
+    for name, decision in found.items():
+        _compare(model, rules, (_FIRST, first), (name, decision))
     unknown, broken = dict(first.unknown), list(first.broken)
     for code in first.unknown:
-        decided = next((each for each in found.values() if code not in each.unknown), None)
-        if decided is not None:
+        decided = [each for each in found.values() if code not in each.unknown]
+        told = [[each for each in d.broken if each.rule.code == code] for d in decided]
+        alike = {frozenset(_places(model, each) for each in own) for own in told}
+        if len(alike) == 1:
             del unknown[code]
-            broken.extend(each for each in decided.broken if each.rule.code == code)
+            broken.extend(told[0])
+        elif alike:
+            unknown[code] = "the engines that decide it differ"
     broken.sort(key=lambda each: (each.cost, each.rule.code, _places(model, each)))
     return first._replace(engine=", ".join(found), unknown=unknown, broken=tuple(broken))
 

@@ -326,6 +326,7 @@ _MAY_STAY_OPEN = (
     "is a choice",  # of any content where messages pair by tag, or of too many outcomes
     "any number of steps",
     "only known from above",
+    "bytes of sizes, which are not given",
 )
 
 
