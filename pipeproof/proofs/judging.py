@@ -1,0 +1,191 @@
+"""A schedule judged under each transport that is asked for, over every outcome of its choices."""
+
+import dataclasses
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from pipeproof.engines import graph
+from pipeproof.errors import LimitError, Problem
+from pipeproof.ir.as_run import AsRun
+from pipeproof.ir.schedule import Lowering, Schedule
+from pipeproof.ir.source import Document
+from pipeproof.ir.transport import NAMED, Transport, named
+from pipeproof.ir.undescribed import undescribed
+from pipeproof.lowering.communicators import joined, splits_calls
+from pipeproof.lowering.lower import lower
+from pipeproof.lowering.outcomes import has_choices
+from pipeproof.lowering.waits import write_in
+from pipeproof.proofs.asked import Asked
+from pipeproof.proofs.deciding import Deciding, one_step_decides
+from pipeproof.proofs.outcomes import TooManyError, outcomes, undecided
+from pipeproof.semantics.model import Model
+from pipeproof.semantics.rules import all_rules
+from pipeproof.verdict.decision import Decision
+from pipeproof.verdict.merge import merged
+from pipeproof.verdict.verdict import FileVerdict, Outcome, TransportVerdict, worst
+
+if TYPE_CHECKING:
+    from pipeproof.semantics.found import Findings
+
+__all__ = ["Judging"]
+
+_DEMANDED = 4_000_000  # stages times microbatches that are looked through one by one
+_LOOPS: dict[str, Lowering] = {"torch-multi": "torch-multi", "torch-single": "torch-single"}
+_OUTCOMES = 4096  # of choices that are looked through
+
+
+class Judging:
+    """One schedule on its way to a verdict.
+
+    `schedule` is what is judged, `transports` those under which it is, `rules` those asked for.
+    """
+
+    def __init__(
+        self, document: Document, asked: Asked, kept: list[tuple[Model, Decision]] | None = None
+    ) -> None:
+        """Read what is asked of a schedule.
+
+        Args:
+            document: the schedule and where it stands.
+            asked: what is asked of it.
+            kept: where what a certificate is written from is added.
+        """
+        self.document, self.kept = document, kept
+        self.asked = asked
+        schedule = document.schedule
+        if asked.profile is not None and asked.profile != schedule.profile:
+            schedule = dataclasses.replace(schedule, profile=asked.profile)
+        loop = _LOOPS.get(schedule.profile)
+        if loop is not None and schedule.lowering == "torch":
+            schedule = dataclasses.replace(schedule, lowering=loop)
+        self.schedule: Schedule = schedule
+        self.transports = self._transports()
+        select = asked.select or document.select
+        ignore = (*asked.ignore, *document.ignore)
+        self.select = tuple(select)
+        self.ignore = ignore
+        self.rules = tuple(rule for rule in all_rules() if self._wanted(rule.code))
+        self._runs: dict[int, AsRun] = {}
+        self._found: dict[int, dict[str, Findings]] = {}
+        self._buffered: bool | None = None
+
+    def _wanted(self, code: str) -> bool:
+        chosen = not self.select or any(code.startswith(each) for each in self.select)
+        return chosen and not any(code.startswith(each) for each in self.ignore)
+
+    def _transports(self) -> tuple[Transport, ...]:
+        if not self.asked.transports:
+            return self.schedule.transports
+        chosen: dict[str, Transport] = {}
+        for name in self.asked.transports:
+            own = {each.name: each for each in self.schedule.transports}
+            for each in (own[name],) if name in own else named(name):
+                chosen.setdefault(each.name, each)
+        return tuple(chosen.values())
+
+    def verdict(self) -> FileVerdict:
+        """Judge the schedule under each transport.
+
+        Raises:
+            LimitError: the schedule asks for more operations than are looked through.
+            ReplayMismatchError: a counterexample did not replay; believe nothing then.
+        """
+        self._check_size()
+        schedule = self.schedule
+        found = tuple(self._under(each, self._deciding) for each in self.transports)
+        return FileVerdict(
+            path=self.document.name,
+            outcome=worst(tuple(each.outcome for each in found)),
+            stages=schedule.stages,
+            ranks=schedule.ranks,
+            microbatches=schedule.microbatches,
+            operations=len(schedule.operations),
+            lowering=schedule.lowering,
+            profile=schedule.profile,
+            fragment=schedule.fragment,
+            transports=found,
+            undescribed=undescribed(schedule),
+            notes=(*(str(note) for note in self.document.notes), *self._refusals()),
+            forward_only=schedule.forward_only,
+        )
+
+    def _refusals(self) -> tuple[str, ...]:
+        refused = self.run(1).refused
+        return () if refused is None else (refused,)
+
+    def _check_size(self) -> None:
+        schedule = self.schedule
+        asked = schedule.stages * max(1, 0 if schedule.fragment else schedule.ids_per_step)
+        asked *= max(schedule.steps or 2, 1)
+        if asked > _DEMANDED:
+            found = f"{schedule.stages} stages by {schedule.microbatches} microbatches"
+            expected = f"at most {_DEMANDED} operations of a kind are looked through"
+            raise LimitError([Problem(self.document.name, 1, 1, found, expected)])
+
+    def run(self, copies: int) -> AsRun:
+        """Return the schedule as run, its programs written once or twice."""
+        if copies not in self._runs:
+            self._runs[copies] = lower(self.schedule, repeated=copies)
+            self._found[copies] = {}
+        return self._runs[copies]
+
+    def model(self, transport: Transport, copies: int = 1) -> Model:
+        """Return the schedule under a transport, its choices left open."""
+        run = self.run(copies)
+        if not splits_calls(run, transport):
+            run = joined(run)
+        return Model(run, transport, write_in(run, transport.wait), self._found[copies])
+
+    def _under(self, transport: Transport, deciding: Deciding) -> TransportVerdict:
+        if has_choices(self.run(1)) and not undecided(self.run(1), transport):
+            return self._over_outcomes(transport, deciding)
+        model = self.model(transport)
+        one_decides = one_step_decides(model)
+        if self.schedule.steps is None and not one_decides:
+            model = self.model(transport, copies=2)
+        return deciding.verdict(transport, model, one_decides=one_decides)
+
+    def _over_outcomes(self, transport: Transport, deciding: Deciding) -> TransportVerdict:
+        """Judge every outcome of what the runtime chooses, over two copies if one needs it."""
+        try:
+            found = self._outcomes(transport, 1)
+            decides = [one_step_decides(model) for model, _ in found]
+            if self.schedule.steps is None and not all(decides):
+                found = self._outcomes(transport, 2)
+                decides = [False] * len(found)
+        except TooManyError:
+            return deciding.verdict(transport, self.model(transport), one_decides=False)
+        verdicts = [
+            deciding.verdict(transport, model, one_decides=one)
+            for (model, _), one in zip(found, decides, strict=True)
+        ]
+        return merged(verdicts, [label for _, label in found])
+
+    def _outcomes(self, transport: Transport, copies: int) -> list[tuple[Model, str]]:
+        run = self.run(copies)
+        if not splits_calls(run, transport):
+            run = joined(run)
+        return [
+            (Model(each.run, transport, write_in(each.run, transport.wait)), each.label)
+            for each in outcomes(run, transport, graph.furthest, _OUTCOMES)
+        ]
+
+    @cached_property
+    def _deciding(self) -> Deciding:
+        return Deciding(
+            schedule=self.schedule,
+            asked=self.asked,
+            rules=self.rules,
+            wanted=self._wanted,
+            refused=self.run(1).refused,
+            buffered=self._legal_when_buffered,
+            kept=self.kept,
+        )
+
+    def _legal_when_buffered(self) -> bool:
+        """Whether the schedule is legal under every blocking buffered transport."""
+        if self._buffered is None:
+            deciding = self._deciding._replace(kept=None)
+            found = (self._under(NAMED[name], deciding) for name in ("buffered", "buffered-1"))
+            self._buffered = all(each.outcome is Outcome.PROVED for each in found)
+        return self._buffered
