@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from itertools import combinations
 
 from pipeproof import engines, plugins
 from pipeproof.errors import DisagreementError
@@ -10,11 +11,15 @@ from pipeproof.semantics.model import Model
 from pipeproof.verdict.decision import Broken, Decision
 from pipeproof.verdict.telling import trace
 
-__all__ = ["Decide", "all_engines", "decide_all", "engine"]
+__all__ = ["ALONE", "SOLVER", "Decide", "all_engines", "decide_all", "engine"]
 
 Decide = Callable[[Model, tuple[Rule, ...]], Decision]
 _Places = tuple[tuple[int, int], ...]
 _FIRST = "graph"
+
+SOLVER = "smt"
+"""The engine whose *proved* is the word of a solver: no execution can be shown for it."""
+ALONE = "it rests on the solver alone: no second engine decides it"
 
 
 def all_engines() -> tuple[str, ...]:
@@ -33,21 +38,25 @@ def decide_all(model: Model, rules: tuple[Rule, ...]) -> Decision:
     """Decide with every engine, and return what the first found, once all found the same.
 
     They agree where, for every rule that both decided, the same places break it. What the first
-    leaves open is decided where all that decide it find the same, and stays open where they differ.
+    leaves open is decided where all that decide it find the same, and stays open where they differ,
+    and where only a solver says that it holds.
 
     Raises:
         DisagreementError: two engines differ; it holds what each found, with its execution.
     """
     found = {name: engine(name)(model, rules) for name in all_engines()}
     first = found[_FIRST]
-    for name, decision in found.items():
-        _compare(model, rules, (_FIRST, first), (name, decision))
+    for left, right in combinations(found.items(), 2):
+        _compare(model, rules, left, right)
     unknown, broken = dict(first.unknown), list(first.broken)
     for code in first.unknown:
-        decided = [each for each in found.values() if code not in each.unknown]
+        by = [name for name, each in found.items() if code not in each.unknown]
+        decided = [found[name] for name in by]
         told = [[each for each in d.broken if each.rule.code == code] for d in decided]
         alike = {frozenset(_places(model, each) for each in own) for own in told}
-        if len(alike) == 1:
+        if by == [SOLVER] and not told[0]:
+            unknown[code] = ALONE
+        elif len(alike) == 1:
             del unknown[code]
             broken.extend(told[0])
         elif alike:

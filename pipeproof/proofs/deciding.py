@@ -88,11 +88,11 @@ class Deciding(NamedTuple):
             judged = ()
         if self.asked.engine == graph.NAME:
             return graph.decide(model, judged)
-        from pipeproof.proofs import agreement  # noqa: PLC0415  other engines when asked for
+        from pipeproof.proofs import agreement, confirming  # noqa: PLC0415  when asked for
 
         if self.asked.engine == ALL:
             return agreement.decide_all(model, judged)
-        return agreement.engine(self.asked.engine)(model, judged)
+        return confirming.decide(self.asked.engine, model, judged)
 
     def _steps(self, model: Model, *, one_decides: bool) -> int | Literal["any"]:
         steps = self.schedule.steps

@@ -1,0 +1,47 @@
+"""What a solver says is impossible is believed once a second engine says so, too."""
+
+from collections.abc import Sequence
+
+from pipeproof.errors import DisagreementError
+from pipeproof.proofs import agreement
+from pipeproof.proofs.agreement import ALONE, SOLVER
+from pipeproof.semantics.logic import Rule
+from pipeproof.semantics.model import Model
+from pipeproof.verdict.decision import Decision
+
+__all__ = ["decide"]
+
+_SECOND = ("graph", "explore")
+
+
+def decide(name: str, model: Model, rules: tuple[Rule, ...]) -> Decision:
+    """Decide with one engine; what rests on a solver's word alone is asked of a second one.
+
+    Counterexamples need no second engine: they are replayed.
+
+    Raises:
+        DisagreementError: the second engine finds broken what the solver says holds.
+    """
+    found = agreement.engine(name)(model, rules)
+    if name != SOLVER:
+        return found
+    told = {each.rule.code for each in found.broken} | found.unknown.keys()
+    open_ = [rule for rule in rules if rule.code not in told]
+    names = [name]
+    for second in _SECOND:
+        if open_:
+            names.append(second)
+            open_ = _left(second, agreement.engine(second)(model, tuple(open_)), open_)
+    alone = dict.fromkeys((rule.code for rule in open_), ALONE)
+    return found._replace(engine=", ".join(names), unknown={**found.unknown, **alone})
+
+
+def _left(name: str, second: Decision, rules: Sequence[Rule]) -> list[Rule]:
+    """Return the rules that a second engine leaves open, none of which it finds broken."""
+    codes = {rule.code for rule in rules}
+    broken = next((each.rule for each in second.broken if each.rule.code in codes), None)
+    if broken is not None:
+        which = f"{broken.code} {broken.name}"
+        message = f"engines disagree on {which}: {SOLVER} says that it holds, {name} does not"
+        raise DisagreementError(message)
+    return [rule for rule in rules if rule.code in second.unknown]
