@@ -217,17 +217,30 @@ class Deciding:
         holds = self.model.holds(measure)
         watched = Watched(self.order, holds)
         wrong, told, open_ = list[Wrong](), set[int](), ""
-        if not self.finished:
-            open_ = self._covered("what is live may yet grow")
         for candidate in watched.candidates():
-            if candidate.start not in self.happening:
+            if candidate.start in self.happening:
+                weight, state = self._exceeding(watched, candidate)
+            elif self.finished:
+                weight, state = self._told_exceeding(watched, candidate)
+            else:
                 continue
-            weight, state = self._exceeding(watched, candidate)
-            if not state and weight:
+            if weight and not state and candidate.start in self.happening:
                 open_ = open_ or "no execution was found with as much live as there may be"
             elif weight:
                 wrong += self._too_much(holds, candidate, weight, state, told)
+        if self.spent.over and not open_:
+            open_ = self._covered("what is live may yet grow")
         return Decided(len(holds.start), tuple(wrong), open_)
+
+    def _told_exceeding(self, watched: Watched, seen: Candidate) -> tuple[int, frozenset[int]]:
+        """Return what is live at a start that is not reached, for no execution shows it.
+
+        What a deadlock keeps from being reached is asked of the guards, without thresholds.
+        """
+        walk = self.late if len(self.model.weak) else self.furthest
+        if walk.happened[seen.start]:  # a collective that waits only in progress keeps it back
+            return self._exceeding(watched, seen)[0], frozenset()
+        return seen.weight, frozenset()
 
     def _exceeding(self, watched: Watched, seen: Candidate) -> tuple[int, frozenset[int]]:
         """Return what can be live at a start, and a run to there.
@@ -239,7 +252,8 @@ class Deciding:
             states = [state] if seen.start in state else []
             every = False
         elif self.order.thresholds:
-            search = LeastSets(self.order, (seen.start,), self.happening)
+            known = frozenset(self.furthest.order)
+            search = LeastSets(self.order, (seen.start,), known)
             states, every = list(search), False
             every = search.complete
         else:

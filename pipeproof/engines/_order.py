@@ -17,6 +17,7 @@ __all__ = ["NEVER", "Ancestors", "HappensBefore"]
 NEVER = np.iinfo(np.int32).max
 _FEW = 32  # questions that are walked one by one
 _COLUMNS = 32  # programs that are followed at once
+_WALKS = 4_000_000  # events that are walked over, all walks together, where not all happen
 
 
 class Ancestors:
@@ -93,6 +94,8 @@ class HappensBefore:
         far = np.flatnonzero(soon > least)
         if len(far) and self._all_happen:
             soon[far] = np.minimum(soon[far], self._followed(events[far], ranks[far]))
+        elif self._may_walk(events[far]):
+            soon[far] = np.minimum(soon[far], self._walked_to(events[far], ranks[far]))
         return soon
 
     def _posted(self, events: IntArray, ranks: IntArray) -> IntArray:
@@ -114,6 +117,15 @@ class HappensBefore:
     def exact(self) -> bool:
         """Whether `first_after` is exact, and not an upper bound."""
         return not self.graph.credits and self._all_happen and not len(self.model.weak)
+
+    def told(self, events: IntArray) -> bool:
+        """Whether `first_after` of events is what the guards say, also where not all happen."""
+        return self.exact or (
+            not self.graph.credits and not len(self.model.weak) and self._may_walk(events)
+        )
+
+    def _may_walk(self, events: IntArray) -> bool:
+        return len(distinct(events)) * self.graph.size <= _WALKS
 
     # what a wait or a reply says
 
@@ -222,6 +234,18 @@ class HappensBefore:
             own = np.flatnonzero(among(ranks, columns))
             first = self._follow(columns)
             found[own] = first[events[own], np.searchsorted(columns, ranks[own])]
+        return found
+
+    def _walked_to(self, events: IntArray, ranks: IntArray) -> IntArray:
+        """Walk from events to the first one of each rank's program behind them, one by one."""
+        found, chain = np.full(len(events), NEVER, np.int64), self.frame.chain
+        turned = self.graph._replace(before=self.graph.after, after=self.graph.before)
+        later = Ancestors(turned)
+        for event in distinct(events).tolist():
+            behind = later.of(np.asarray([event]))
+            behind = behind[behind < self.frame.events]
+            for each in np.flatnonzero(events == event).tolist():
+                found[each] = min(behind[chain[behind] == ranks[each]], default=NEVER)
         return found
 
     def _follow(self, ranks: IntArray) -> npt.NDArray[np.int32]:

@@ -86,7 +86,7 @@ class _Decider:
             return 0, []
         holds = self.model.holds(measure)
         places = overfull(self.order, holds)
-        if places and not self.order.exact:
+        if places and not self.order.told(holds.ends):
             self.open = "with these guards the most that is live is only known from above"
             return len(holds.start), []
         frame, bound = self.model.frame, size_text(holds.bound or 0)

@@ -32,6 +32,22 @@ def blind(rule: str, of: str) -> Callable[[str], agreement.Decide]:
     return chosen
 
 
+def left_open(bound: str) -> str:
+    """A schedule whose credits leave PP506 open to the engine that tells."""
+    programs = (
+        "0F0; SEND F0.0 to=1 h=x; 0F1; SEND F0.1 to=1 h=x; SEND t to=1; 0F2",
+        "RECV F0.0 from=0 h=x; RECV F0.1 from=0 h=x; RECV t from=0",
+    )
+    keys: dict[str, object] = {
+        "microbatches": 3,
+        "fragment": True,
+        "sizes": {"F": "1MiB"},
+        "bounds": {"memory": bound},
+        "transport": {"completion": "buffered", "capacity": 2, "match": "tag"},
+    }
+    return text(*programs, **keys)
+
+
 def test_the_engine_that_tells_comes_first() -> None:
     assert agreement.all_engines() == ("graph", "explore", "smt")
 
@@ -70,22 +86,44 @@ def test_the_command_exits_with_4_where_engines_differ(
     assert "engines disagree on PP301 deadlock" in capsys.readouterr().err
 
 
+def test_engines_that_differ_where_the_first_decides_nothing_are_not_believed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(agreement, "engine", blind("PP506", "explore"))
+
+    with pytest.raises(DisagreementError, match="PP506 live-bound-exceeded: explore finds nothing"):
+        judge_text(left_open("1MiB"), "made", Asked(engine="all"))
+
+
 @pytest.mark.parametrize(("bound", "outcome"), [("1MiB", "refuted"), ("2MiB", "proved")])
 def test_what_one_engine_leaves_open_and_another_refutes_is_refuted(
     bound: str, outcome: str
 ) -> None:
-    programs = (
-        "0F0; SEND F0.0 to=1 h=x; 0F1; SEND F0.1 to=1 h=x; SEND t to=1; 0F2",
-        "RECV F0.0 from=0 h=x; RECV F0.1 from=0 h=x; RECV t from=0",
-    )
-    keys: dict[str, object] = {
-        "microbatches": 3,
-        "fragment": True,
-        "sizes": {"F": "1MiB"},
-        "bounds": {"memory": bound},
-        "transport": {"completion": "buffered", "capacity": 2, "match": "tag"},
-    }
-    spec = text(*programs, **keys)
+    spec = left_open(bound)
 
     assert judge_text(spec, "made").verdict == "unknown"
     assert judge_text(spec, "made", Asked(engine="all")).verdict == outcome
+
+
+BEHIND = (
+    "0F0; 0F1; SEND F0.0 to=1; RECV v from=1",
+    "SEND v to=0; RECV F0.0 from=0; RECV F0.1 from=0; 1F0; 1F1",
+)
+
+
+@pytest.mark.parametrize(("bound", "places"), [("1MiB", 4), ("2MiB", 1), ("3MiB", 0)])
+def test_engines_agree_on_what_would_be_live_behind_a_deadlock(bound: str, places: int) -> None:
+    spec = text(
+        *BEHIND,
+        microbatches=2,
+        stages=2,
+        fragment=True,
+        sizes={"F": "1MiB"},
+        bounds={"memory": bound},
+        transport="rendezvous",
+    )
+
+    for asked in (Asked(), Asked(engine="all")):
+        (under,) = judge_text(spec, "made", asked).transports
+        assert not under.unknown
+        assert [each.rule for each in under.violations].count("PP506") == places
