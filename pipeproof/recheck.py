@@ -777,6 +777,7 @@ class Reading:
         self._parts: dict[str, dict[tuple[int, int], list[tuple[int, int]]]] = {
             "F": defaultdict(list),
             "I": defaultdict(list),
+            "B": defaultdict(list),
         }
         self._losses: set[int] = set()
         self._loaded: set[Value] = set()
@@ -819,17 +820,29 @@ class Reading:
         """Ask for PP402 and PP404: every part of F, or of I, before what needs it."""
         if op.kind not in {"B", "I", "R", "W"}:
             return
-        rule, identity = "PP402", (op.stage, op.microbatch)
-        wanted = self._parts["F"].get(identity, [])
-        if op.kind == "W" and identity in self._parts["I"]:
-            rule, wanted = "PP404", self._parts["I"][identity]
-        elif op.kind == "W" and not self.schedule.fragment:
+        rule, wanted = "PP402", self._parts_here("F", number, op)
+        halves = self._parts_here("I", number, op) if op.kind == "W" else []
+        if halves:
+            rule, wanted = "PP404", halves
+        elif op.kind == "W" and not (self.schedule.fragment or self._is_part_of_b(number, op)):
             self.ask("PP404", NEVER, number)
         for made, part in wanted:
             if made != number or part > member:
                 self.ask(rule, 2 * made + 1, number)
         if not wanted and not self.schedule.fragment:
             self.ask(rule, NEVER, number)
+
+    def _parts_here(self, kind: str, number: int, op: Op) -> list[tuple[int, int]]:
+        """List the parts of an F, I or B of this stage and microbatch on the same rank."""
+        rank = self.program.rank
+        parts = self._parts[kind].get((op.stage, op.microbatch), ())
+        return [(made, part) for made, part in parts if rank[made] == rank[number]]
+
+    def _is_part_of_b(self, number: int, op: Op) -> bool:
+        """Say whether a W is, with a B beside it, a part of one backward (section 2)."""
+        return not {"param", "c"}.isdisjoint(op.attributes) and bool(
+            self._parts_here("B", number, op)
+        )
 
     def ask(self, rule: str, before: int, number: int) -> None:
         """Ask for an event before the start of an instruction, unless its program gives it."""
@@ -1264,7 +1277,6 @@ class Waits:
         self.channel = [-1] * len(program.ends)
         self.place = [0] * len(program.ends)
         self.channels: list[list[End]] = []
-        self.doubt = ""
         for rank in range(program.ranks):
             self._wait_on(rank)
         for number, signal in program.signal.items():
@@ -1411,7 +1423,7 @@ class Waits:
         for index, end in enumerate(line):
             number = self.moves[end.instruction]
             if self.last_of.get((number, queue), end.instruction) != end.instruction:
-                self.doubt = "two calls of one atomic set in one queue"
+                self.dead.add(number)  # the later call waits for the earlier one, and that for it
             if self.last_of.get((number, queue)) != end.instruction:
                 of_set[number] = index, count[number]
                 self.last_of[number, queue] = end.instruction
@@ -1702,15 +1714,16 @@ class Replay:
 
 # ---- what waits for what in a deadlock (section 8) -----------------------------------------------
 
-Node = tuple[str, int]  # ("rank", r), ("message", event), ("set", number), ("line", place)
+# ("rank", r), ("message", event), ("set", number), ("line", place), ("entry", instruction)
+Node = tuple[str, int]
 
 
 class Deadlock:
     """The wait-for graph of a state in which nothing more can happen.
 
-    Its nodes are the ranks that have not ended, at the event that each is at, and the messages
-    with a posted end, the messages of an atomic set as one. Only what bears one of the given
-    places takes part, and the ranks whose next event is a start or an end.
+    Its nodes are the ranks that have not ended, at the event that each is at, the messages with
+    a posted end, the messages of an atomic set as one, and entries of collectives. Only what bears
+    one of the given places takes part, and the ranks whose next event is a start or an end.
     """
 
     def __init__(self, replay: Replay, places: set[int]) -> None:
@@ -1718,9 +1731,16 @@ class Deadlock:
         self.waits, self.program = replay.waits, replay.program
         self.edges: dict[Node, list[tuple[Node, bool]]] = {}
         self.line_places: dict[int, int] = {}
+        self.members: dict[int, list[int]] = defaultdict(list)
+        for number, moved in self.waits.moves.items():
+            self.members[moved].append(number)
+        self.set_blocks: dict[int, list[Node]] = defaultdict(list)
+        if self.waits.transport.atomic:
+            self._block_sets()
         self._demand_no_own_partner()
         todo = [self._rank_node(rank) for rank in range(self.program.ranks)]
         todo += [self._message_node(event) for event in self._stuck_messages()]
+        todo += [("entry", number) for number in places if number in self.program.entry]
         for line, blockers in self._blocks_of_lines():
             self.edges.setdefault(line, []).extend(blockers)
         for node in todo:
@@ -1793,9 +1813,11 @@ class Deadlock:
             case "message", event:
                 yield from self._posted(event)
             case "set", number:
-                for member, moved in self.waits.moves.items():
-                    if moved == number and self.replay.happened[2 * member]:
+                for member in self.members[number]:
+                    if self.replay.happened[2 * member]:
                         yield member
+            case "entry", number:
+                yield number
             case _:
                 pass
 
@@ -1814,10 +1836,13 @@ class Deadlock:
             case "message", event:
                 yield from self._blocks_message(event)
             case "set", number:
-                for member, moved in self.waits.moves.items():
-                    if moved == number and not self.replay.happened[2 * member]:
+                for member in self.members[number]:
+                    if not self.replay.happened[2 * member]:
                         yield self._rank_node(self.program.rank[member]), True
-                yield from self._blocks_set(number)
+                for other in self.set_blocks[number]:
+                    yield other, True
+            case "entry", number:
+                yield from self._blocks_entry(number)
             case _:
                 pass
 
@@ -1832,13 +1857,21 @@ class Deadlock:
             else:
                 yield self._rank_node(self.program.rank_of(before)), True
         for known in self.waits.joins.get(event, ()):
-            collective = self.program.collectives[known]
-            for other in collective.ranks:
-                number = collective.entries.get(other)
-                if self.replay.open(known, rank) and (
-                    number is None or not self.replay.happened[2 * number]
-                ):
-                    yield self._rank_node(other), False
+            number = self.program.collectives[known].entries[rank]
+            if not self.replay.open(known, rank):
+                continue
+            if number == event // 2:
+                yield from self._blocks_entry(number)
+            elif number in self.places:
+                yield ("entry", number), False
+
+    def _blocks_entry(self, number: int) -> Iterator[tuple[Node | None, bool]]:
+        """Let an entry wait for the ranks that have not entered."""
+        collective = self.program.collectives[self.program.entry[number]]
+        for other in collective.ranks:
+            entered = collective.entries.get(other)
+            if entered is None or not self.replay.happened[2 * entered]:
+                yield self._rank_node(other), False
 
     def _blocks_message(self, event: int) -> Iterator[tuple[Node | None, bool]]:
         program, happened = self.program, self.replay.happened
@@ -1895,21 +1928,20 @@ class Deadlock:
             completion = self.program.drained(self.program.message[end.number]) + 1
         return bool(self.replay.happened[completion])
 
-    def _blocks_set(self, number: int) -> Iterator[tuple[Node | None, bool]]:
-        """Let a set wait for the nearest end of another set before each of its ends."""
+    def _block_sets(self) -> None:
+        """Let each set wait for that of the last call before each of its calls in a queue."""
         for line in self.waits.lines:
-            nearest: list[End] = []  # the last end that has not left, and the last of another set
+            before, here = -1, -1  # instructions: the last one that has not left, and this one
             for end in line:
                 if not self.replay.happened[2 * end.instruction]:
                     continue
                 if self.program.message[end.number] >= 0 and self._has_left(end):
                     continue
-                moved = self.waits.moves[end.instruction]
-                if moved == number:
-                    for other in nearest:
-                        if self.waits.moves[other.instruction] != number:
-                            yield ("set", self.waits.moves[other.instruction]), True
-                nearest = [end]
+                if end.instruction != here:
+                    before, here = here, end.instruction
+                    if before >= 0:
+                        blocker: Node = ("set", self.waits.moves[before])
+                        self.set_blocks[self.waits.moves[here]].append(blocker)
 
     # -- circles
 
@@ -2010,8 +2042,6 @@ class Statement:
         apart = len({end.communicator for end in self.program.ends}) > 1
         if apart and profile in {"torch-multi", "torch-single"} and transport.queue != "pair":
             refuse(f"a call of {profile} stands apart under a queue of pairs only")
-        if self.waits.doubt:
-            refuse(f"{self.waits.doubt}: {UNCERTIFIED}")
         if transport.weak:
             refuse(f"weak communicators: {UNCERTIFIED}")
 
@@ -2167,17 +2197,16 @@ class Statement:
 
     def _demand_orphans(self, places: set[int]) -> None:
         program = self.program
-        orphans: dict[tuple[object, ...], set[str]] = defaultdict(set)
+        orphans: dict[tuple[object, ...], list[int]] = defaultdict(list)
         for end in program.ends:
             if program.message[end.number] < 0:
-                orphans[end.is_send, end.channel[:2], end.value].add(end.communicator)
+                orphans[end.is_send, end.channel[:2], end.value].append(end.number)
+        alone: set[int] = set()
+        for (is_send, *between), ends in orphans.items():
+            alone.update(ends[len(orphans.get((not is_send, *between), ())) :])
         for number in places:
-            alone = any(
-                program.message[end.number] < 0
-                and not orphans[not end.is_send, end.channel[:2], end.value] - {end.communicator}
-                for end in program.ends_of.get(number, ())
-            )
-            if not alone and program.signal.get(number, 0) >= 0:
+            found = any(end.number in alone for end in program.ends_of.get(number, ()))
+            if not found and program.signal.get(number, 0) >= 0:
                 refuse(f"places: at {program.position(number)} nothing lacks its partner")
 
     def _demand_crossed(self, places: set[int]) -> None:

@@ -8,7 +8,6 @@ import numpy.typing as npt
 
 from pipeproof.engines._order import Ancestors, HappensBefore
 from pipeproof.engines._sweep import run
-from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
 from pipeproof.ir.sets import among, distinct
 from pipeproof.semantics.found import NO_EVENT, Finding, Needs
@@ -147,7 +146,7 @@ class Witness:
         name = self.model.frame.transport.name
         match axiom:
             case Acyclic() if finding not in self.model.findings(Rel("unentered")).found:
-                places = self._places(self._waiting(finding))
+                places = self._places([spot.row for spot in finding.spots])
                 return Refuted(name, copies, code, self._furthest, places=places)
             case Empty(rel) if finding in self.model.findings(rel).found:
                 places = self._places([spot.row for spot in finding.spots])
@@ -160,14 +159,6 @@ class Witness:
                 return next((each for each in parts if each is not None), None)
             case _:  # nobody waits in a cycle for who never enters; the rest has no run
                 return None
-
-    def _waiting(self, finding: Finding) -> list[int]:
-        """Return the rows of a cycle: messages, and where ranks wait; not what is only entered."""
-        ops = self.model.frame.ops
-        rows = [spot.row for spot in finding.spots]
-        entered = ops.is_kind(Kind.COLL, Kind.TIE)[rows] & (ops.handle[rows] >= 0)
-        waiting = [row for row, each in zip(rows, entered.tolist(), strict=True) if not each]
-        return waiting or rows
 
     def _places(self, rows: list[int]) -> tuple[tuple[int, int], ...]:
         """Return rank and position, over all copies as run, of rows."""

@@ -8,16 +8,14 @@ import numpy as np
 from pipeproof.ir.accesses import TORCH_PROFILES, reads, supply, writes
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.schedule import Plain
-from pipeproof.ir.sets import among, distinct
+from pipeproof.ir.sets import among
 from pipeproof.ir.transport import Queue
 from pipeproof.ir.values import ValueKind
 from pipeproof.lowering.communicators import splits_calls
 from pipeproof.lowering.outcomes import has_choices
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.model import Model
-from pipeproof.semantics.relations._queues import queues
 from pipeproof.semantics.relations._ties import owners
-from pipeproof.semantics.relations.moving import moving_sets
 from pipeproof.semantics.relations.running import meetings
 
 __all__ = ["outside", "unspoken"]
@@ -45,8 +43,6 @@ def unspoken(model: Model, *, refuted: bool) -> frozenset[str]:
 def _reasons(frame: Frame) -> Iterator[str]:
     yield from _of_runtime(frame)
     yield from _of_programs(frame)
-    if _stand_behind_each_other(frame):
-        yield "two calls of one atomic set stand in one queue"
     if _differ_in_kind(frame):
         yield "the entries of a collective differ in kind"
     if _tie_twice(frame):
@@ -75,6 +71,8 @@ def _of_programs(frame: Frame) -> Iterator[str]:
         yield "a stage is named that does not exist"
     if np.any(ops.is_kind(*_SHORT)):
         yield "a short message links nothing"
+    if _misses_its_rank(frame):
+        yield "a collective lacks the rank that enters it"
 
 
 def _left_open(frame: Frame) -> Iterator[str]:
@@ -84,12 +82,24 @@ def _left_open(frame: Frame) -> Iterator[str]:
     asked = {"gout"} if frame.run.schedule.profile in TORCH_PROFILES else {"gin", "gout"}
     if any(asked & said[row].keys() for row in weights & said.keys()):
         yield "a W names storage of gradients"
+    if _names_a_loss(frame):
+        yield "a loss that a forward computes is read where gin says"
     pools = _pools(frame)
     by_use = any(pool.get("slot") == "use mod slots" for pool in pools.values())
     if by_use and any({"param", "c", "bucket"} & each.keys() for each in said.values()):
         yield "parts of an operation use slots in turn"
     if {"receive", "stash"} & pools.keys() and frame.fragment and _comes_from_nowhere(frame):
         yield "a value of a pool is there from the start"
+
+
+def _names_a_loss(frame: Frame) -> bool:
+    """Whether `gin` stands at a backward of a last stage whose loss no L computes."""
+    ops, schedule = frame.ops, frame.run.schedule
+    last = [line[-1] for line in schedule.lines]
+    computed = {*ops.microbatch[ops.is_kind(Kind.L)].tolist()}
+    named = [row for row, said in ops.attributes.items() if "gin" in said]
+    backward = ops.is_kind(Kind.B, Kind.I) & among(ops.stage, last)
+    return any(backward[row] and int(ops.microbatch[row]) not in computed for row in named)
 
 
 def _pools(frame: Frame) -> Mapping[str, Mapping[str, Plain]]:
@@ -104,14 +114,13 @@ def _registers(frame: Frame) -> tuple[Plain, ...]:
     return said if isinstance(said, tuple) else ()
 
 
-def _stand_behind_each_other(frame: Frame) -> bool:
-    if not frame.atomic or frame.transport.queue is Queue.NONE:
-        return False
-    ends = queues(frame)
-    sets = moving_sets(frame)[frame.pairing.of_row[ends.rows]]
-    own = sets * (int(ends.queue.max(initial=0)) + 1) + ends.queue
-    calls = own * (frame.instructions + 1) + frame.ops.instruction[ends.rows]
-    return len(distinct(calls)) > len(distinct(own))
+def _misses_its_rank(frame: Frame) -> bool:
+    ops = frame.ops
+    for row in np.flatnonzero(ops.is_kind(Kind.COLL, Kind.TIE)).tolist():
+        named = ops.attributes.get(row, {}).get("ranks", "").split(",")
+        if str(ops.rank[row]) not in named:
+            return True
+    return False
 
 
 def _differ_in_kind(frame: Frame) -> bool:

@@ -139,14 +139,58 @@ def test_without_a_rule_that_it_can_show_there_is_no_statement() -> None:
 def test_what_section_10_does_not_speak_of_is_left_out() -> None:
     ties = {"tied": [[0, 2], [1, 3]]}
     tied = ("0TIE ranks=0,1; 1TIE ranks=0,1", "2TIE ranks=0,1; 3TIE ranks=0,1")
-    atomic = {"completion": "rendezvous", "queue": "rank", "groups": "atomic", "wait": "explicit"}
-    chain = ("[SEND v to=1 | SEND w to=1]", "RECV v from=0; RECV w from=0")
-
-    assert left_out(*chain, transport=atomic) == ["two calls of one atomic set stand in one queue"]
     assert left_out(*tied, gradients=ties, placement=[0, 0, 1, 1], stages=4) == []
     assert left_out("COLL a ranks=0,1 from=0", "COLL a ranks=0,1") == [
         "the entries of a collective differ in kind"
     ]
+
+
+def test_a_tie_that_lacks_its_own_rank_is_left_out() -> None:
+    why = "a collective lacks the rank that enters it"
+
+    assert left_out("0TIE ranks=1; 0F0", "1F0") == [why]
+    assert left_out("0TIE ranks=0; 0F0", "1F0") == []
+
+
+def test_calls_of_one_atomic_set_in_one_queue_are_a_deadlock() -> None:
+    atomic = {"completion": "rendezvous", "queue": "rank", "groups": "atomic", "wait": "explicit"}
+    calls = ("RECV v from=0 h=x; RECV w from=0 h=x; WAIT x",)
+    said = only("[SEND v to=1 | SEND w to=1] h=x; WAIT x", *calls, transport=atomic)
+
+    assert isinstance(said, Refuted)
+    assert said.rule == "PP301"
+
+
+def test_an_entry_with_a_handle_is_a_place_of_its_deadlock() -> None:
+    said = only("RECV a from=1; COLL k ranks=0,1", "COLL k ranks=0,1 h=y; WAIT y; SEND a to=0")
+
+    assert isinstance(said, Refuted)
+    assert said.places == ((0, 0), (1, 0), (1, 1))
+
+
+def test_of_three_ends_without_a_partner_the_third_is_shown() -> None:
+    ends = "RECV a from=0 comm=d h=x; RECV a from=0 h=x"
+    said = only("SEND a to=1 comm=c h=x", ends, transport="buffered")
+
+    assert isinstance(said, Refuted)
+    assert (said.rule, said.places) == ("PP201", ((1, 1),))
+
+
+def test_a_backward_on_another_rank_than_its_forward_has_none() -> None:
+    said = only("0F0; SIGNAL to=1", "AWAIT from=0; 0B0", fragment=False, stages=1, placement=[0])
+
+    assert isinstance(said, Refuted)
+    assert (said.rule, said.pair) == ("PP402", (-1, 6))
+
+
+def test_a_loss_that_a_forward_computes_and_gin_names_leaves_storage_out() -> None:
+    said = only("0F0; 0B0 gin=s", stages=1)
+    with_loss = only("0F0; 0L0 out=s; 0B0 gin=s", stages=1)
+
+    assert isinstance(said, Proved)
+    assert isinstance(with_loss, Proved)
+    assert not [rule for rule in said.rules if rule.startswith("PP5")]
+    assert "PP505" in with_loss.rules
 
 
 def test_storage_of_which_section_10_does_not_speak_is_not_certified() -> None:

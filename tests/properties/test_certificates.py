@@ -33,7 +33,6 @@ HALF = [
 ]
 BATCHES = 6
 STORAGE = ("PP501", "PP502", "PP503", "PP504", "PP505")
-COUNTED = "nothing lacks its partner"  # of three ends that are split over communicators
 STUCK = {"PP105", "PP201", "PP204", "PP205", "PP301"}
 
 
@@ -113,8 +112,7 @@ def test_certificates_of_many_programs_are_accepted_and_changed_ones_are_not(bat
         made = drawn(1000 * batch + number)
 
         assert not rejected(made, made.certificate.text)
-        said = apart(made)
-        assert not said or said.endswith(COUNTED), (made.document.name, said)
+        assert not apart(made), made.document.name
         for tampering in TAMPERINGS if made.certificate.statements else ():
             text = changed(made, rng, tampering)
             if text is None:

@@ -43,6 +43,24 @@ ILLEGAL: dict[str, tuple[list[list[str]], Json, Json, list[str]]] = {
         {"fragment": "false", "microbatches": 1},
         ["PP402"],
     ),
+    "a weight gradient beside its whole backward": (
+        [["0F0", "0B0", "0W0"]],
+        {},
+        {"fragment": "false", "microbatches": 1},
+        ["PP404"],
+    ),
+    "a backward on another rank than its forward": (
+        [["0F0", "SIGNAL to=1"], ["AWAIT from=0", "0B0"]],
+        {},
+        {"fragment": "false", "microbatches": 1, "stages": 1},
+        ["PP402"],
+    ),
+    "two calls of one atomic set in one queue": (
+        [["[SEND v to=1 | SEND w to=1]"], ["RECV v from=0 h=x", "RECV w from=0"]],
+        {"groups": "atomic", "queue": "rank"},
+        {},
+        ["PP301"],
+    ),
     "loaded elsewhere": (
         [["LOAD X.0"], ["0F0"]],
         {},

@@ -121,6 +121,11 @@ LEGAL: dict[str, tuple[list[list[str]], Json, Json]] = {
         {},
     ),
     "halves": ([["0F0", "0I0", "0R1", "0W0"]], {}, {}),
+    "a weight gradient that is a part of its backward": (
+        [["0F0", "0B0 param=a", "0W0 param=b"]],
+        {},
+        {"fragment": "false", "microbatches": 1},
+    ),
     "no fragment": (
         [["LOAD X.0 buf=i", "0F0 in=i", "0B0", "0STEP"]],
         {},

@@ -5,6 +5,9 @@ from collections.abc import Callable
 from tests.rechecking.illegal import ILLEGAL
 from tests.rechecking.making import CROSSED, EXPLICIT, PAIR, Json, early, refuted, stuck
 
+THREE = [["SEND a to=1 comm=c"], ["RECV a from=0 comm=d", "RECV a from=0"]]
+ENTERED = [["RECV a from=1", "COLL k ranks=0,1"], ["COLL k ranks=0,1 h=y", "WAIT y", "SEND a to=0"]]
+
 REFUTED: dict[str, tuple[list[list[str]], Json, Json, Callable[[str], Json]]] = {
     "deadlock": (CROSSED, {}, {}, lambda s: stuck(s, "PP301", [[0, 0], [1, 0]])),
     "deadlock of a pair's queue": (
@@ -44,6 +47,34 @@ REFUTED: dict[str, tuple[list[list[str]], Json, Json, Callable[[str], Json]]] = 
         {},
         lambda s: stuck(s, "PP205", [[0, 0], [1, 0]]),
     ),
+    "an entry with a handle, and who waits for it": (
+        ENTERED,
+        {},
+        {},
+        lambda s: stuck(s, "PP301", [[0, 0], [1, 0], [1, 1]]),
+    ),
+    "entries with handles in two orders": (
+        [
+            ["COLL a ranks=0,1 h=x", "WAIT x", "COLL b ranks=0,1"],
+            ["COLL b ranks=0,1", "COLL a ranks=0,1"],
+        ],
+        {},
+        {},
+        lambda s: stuck(s, "PP205", [[0, 0], [0, 1], [1, 0]]),
+    ),
+    "two calls of one atomic set in one queue": (
+        *ILLEGAL["two calls of one atomic set in one queue"][:3],
+        lambda s: stuck(s, "PP301", [[0, 0], [1, 0]]),
+    ),
+    "a set behind another one in two queues": (
+        [
+            ["SEND a to=1 h=x", "[SEND b to=1 | RECV c from=1] h=x", "WAIT x"],
+            ["[RECV b from=0 | SEND c to=0] h=x", "RECV a from=0 h=x", "WAIT x"],
+        ],
+        {"groups": "atomic", "queue": "pair"},
+        {},
+        lambda s: stuck(s, "PP301", [[0, 1], [1, 1]]),
+    ),
     "a collective that a rank never enters": (
         [["COLL a ranks=0,1"], []],
         {},
@@ -51,6 +82,12 @@ REFUTED: dict[str, tuple[list[list[str]], Json, Json, Callable[[str], Json]]] = 
         lambda s: stuck(s, "PP205", [[0, 0]]),
     ),
     "no partner": ([["SEND a to=1"], []], {}, {}, lambda _: refuted("PP201", [], places=[[0, 0]])),
+    "what is left over of three ends without a partner": (
+        THREE,
+        EXPLICIT,
+        {},
+        lambda _: refuted("PP201", [], places=[[1, 1]]),
+    ),
     "no signal": ([["AWAIT from=1"], []], {}, {}, lambda _: refuted("PP201", [], places=[[0, 0]])),
     "crossed": (
         [["SEND a to=1"], ["RECV b from=0"]],
@@ -128,6 +165,24 @@ WRONG: dict[str, tuple[list[list[str]], Json, Callable[[str], Json], str]] = {
         {},
         lambda _: refuted("PP201", [], places=[[0, 0]]),
         "partner",
+    ),
+    "the two ends that differ in their communicator": (
+        THREE,
+        EXPLICIT,
+        lambda _: refuted("PP201", [], places=[[1, 0]]),
+        "partner",
+    ),
+    "a circle without the entry on it": (
+        ENTERED,
+        {},
+        lambda s: stuck(s, "PP301", [[0, 0], [1, 1]]),
+        "circle",
+    ),
+    "an entry that nobody waits for": (
+        [["COLL k ranks=0,1 h=y", *CROSSED[0]], [*CROSSED[1], "COLL k ranks=0,1"]],
+        {},
+        lambda s: stuck(s, "PP301", [[0, 0], [0, 1], [1, 0]]),
+        "circle",
     ),
     "ends that agree": (
         PAIR,
