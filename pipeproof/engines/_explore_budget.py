@@ -4,34 +4,55 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-__all__ = ["Budget", "Progress", "Spent"]
+__all__ = ["Budget", "Progress", "Spent", "Stopped"]
 
 Progress = Callable[[int, int], None]
 """Told the number of states so far, and the layer that is being explored."""
+
+Stopped = Callable[[], bool]
+"""Asked now and then whether somebody has stopped the exploration."""
 
 _GIB = 1 << 30
 _LOOK = 1024  # steps between two looks at the clock
 
 
+def _never() -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What an exploration may take: states, seconds, and bytes of states held at once."""
+    """What an exploration may take: states, seconds, and bytes of states held at once.
+
+    It also ends where `stopped` says so.
+    """
 
     states: int = 50_000_000
     seconds: float = 600.0
     memory: int = 2 * _GIB
+    stopped: Stopped = _never
 
 
 @dataclass(slots=True)
 class Spent:
-    """What an exploration has taken of its budget; `over` says what ran out first."""
+    """What an exploration has taken of its budget; `over` says what ran out first.
+
+    `earlier` are the states of the runs that it goes on from, which no longer count.
+    """
 
     budget: Budget
     progress: Progress | None = None
     states: int = 0
     over: str = ""
+    earlier: int = 0
+    _layer: int = 0
     _began: float = field(default_factory=time.monotonic)
     _next: int = 0
+
+    @property
+    def total(self) -> int:
+        """The states of this run and of those that it goes on from."""
+        return self.earlier + self.states
 
     def allows(self, states: int = 0, *, held: int = 0) -> bool:
         """Count `states` more and `held` bytes, and return whether the budget still lasts."""
@@ -39,6 +60,8 @@ class Spent:
         if self.over:
             return False
         if self.states >= self._next:
+            if self._next:
+                self.tell(self._layer)
             self._next = self.states + _LOOK
             self._look()
         if self.states > self.budget.states:
@@ -49,9 +72,12 @@ class Spent:
 
     def tell(self, layer: int) -> None:
         """Tell who watches how far it is."""
+        self._layer = layer
         if self.progress is not None:
-            self.progress(self.states, layer)
+            self.progress(self.total, layer)
 
     def _look(self) -> None:
         if time.monotonic() - self._began > self.budget.seconds:
             self.over = f"the budget of {self.budget.seconds:g} s"
+        elif self.budget.stopped():
+            self.over = "an interrupt"

@@ -128,7 +128,7 @@ class Deciding:
                 return Decided(sum(part.instances for part in parts), wrong, open_)
 
     def _covered(self, said: str) -> str:
-        return f"{self.spent.over} ended the exploration after {self.spent.states} states: {said}"
+        return f"{self.spent.over} ended the exploration after {self.spent.total} states: {said}"
 
     def _never(self, rel: Rel) -> Decided:
         found = self.model.findings(rel)

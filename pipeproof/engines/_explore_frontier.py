@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, NoReturn
@@ -17,6 +18,7 @@ from pipeproof.semantics.model import Graph
 __all__ = ["Frontier", "Reached", "explore", "fingerprint"]
 
 _FORMAT = "pipeproof frontier 1"
+_NUMBER = re.compile(r"[0-9a-f]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +63,13 @@ class Frontier:
                 _refuse("another format")
             return cls(
                 of=str(content["of"]),
-                layer=int(content["layer"]),
+                layer=_count(content["layer"]),
                 states=_numbers(content["states"]),
                 later=_numbers(content["later"]),
-                tallies={str(name): int(n) for name, n in content["tallies"].items()},
+                tallies={str(name): _count(n) for name, n in content["tallies"].items()},
                 seen={str(name): _numbers(found) for name, found in content["seen"].items()},
             )
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             _refuse("no frontier", error)
 
     def require(self, of: str) -> None:
@@ -79,9 +81,39 @@ class Frontier:
         if self.of != of:
             _refuse("the frontier of another schedule, transport or question")
 
+    def require_events(self, events: int) -> None:
+        """Demand that it holds states of so many events, and those to go on from.
+
+        Raises:
+            InputError: it holds others, or none where more are to come.
+        """
+        ends = self.seen.get("ends")
+        known = (*self.states, *self.later, *(ends or ()))
+        if ends is None or any(each >> events for each in known):
+            _refuse("states of another schedule")
+        if self.later and not self.states:
+            _refuse("no state to go on from")
+
 
 def _numbers(texts: Iterable[str]) -> tuple[int, ...]:
-    return tuple(int(text, 16) for text in texts)
+    if not isinstance(texts, list):
+        message = "no list"
+        raise TypeError(message)
+    return tuple(_number(text) for text in texts)
+
+
+def _number(text: str) -> int:
+    if _NUMBER.fullmatch(text) is None:
+        message = "no number of base 16"
+        raise ValueError(message)
+    return int(text, 16)
+
+
+def _count(number: int) -> int:
+    if type(number) is not int or number < 0:
+        message = "no number of things"
+        raise ValueError(message)
+    return number
 
 
 def _refuse(found: str, cause: Exception | None = None) -> NoReturn:
@@ -125,6 +157,9 @@ def explore(system: System, spent: Spent, of: str, frontier: Frontier | None = N
     """
     if frontier is not None:
         frontier.require(of)
+        frontier.require_events(system.events)
+        spent.earlier = frontier.tallies.get("states", 0)
+    size = system.events // 8 + 1
     here = list(frontier.states) if frontier else [0]
     later = set(frontier.later) if frontier else set()
     ends = set(frontier.seen["ends"]) if frontier else set()
@@ -133,10 +168,13 @@ def explore(system: System, spent: Spent, of: str, frontier: Frontier | None = N
         spent.tell(layer)
         while here:
             state, rested = _quiesce(system, here.pop(), spent)
-            if not rested:
+            held = size * (1 + len(here) + len(later) + len(ends))
+            if not rested or not spent.allows(held=held):
                 left = (*here, state)
                 seen = {"ends": tuple(sorted(ends))}
-                return Reached((), layer, Frontier(of, layer, left, tuple(later), {}, seen), left)
+                tallies = {"states": spent.total}
+                stop = Frontier(of, layer, left, tuple(sorted(later)), tallies, seen)
+                return Reached((), layer, stop, left)
             steps = choices(system, state)
             later |= {state | 1 << step for step in steps}
             ends |= set() if steps else {state}

@@ -1,6 +1,7 @@
 """The explorer: exact counts, shortest runs, budgets, explorations taken up again."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from pipeproof.engines.explore import (
     Frontier,
     decide,
     explore_fully,
+    name_of,
     reduced,
 )
 from pipeproof.errors import InputError, InternalError
@@ -259,6 +261,112 @@ def test_a_frontier_of_something_else_is_refused() -> None:
     for data in (b"", b"[]", b'{"format": "other"}', json.dumps({"format": 1}).encode()):
         with pytest.raises(InputError):
             Frontier.load(data)
+
+
+LONG = ("; ".join(["0F0; 0B0"] * 60), "; ".join(["1F0; 0B1"] * 60))
+
+
+def test_what_an_exploration_leaves_is_told_to_who_keeps_it() -> None:
+    made = model(*LONG, microbatches=2)
+    kept: list[tuple[Frontier, str]] = []
+    decide(made, rules("PP301"), budget=Budget(states=200), kept=lambda *told: kept.append(told))
+    (first, over), whole = kept[0], decide(made, rules("PP301"))
+
+    assert (over, bool(first.states), first.of) == ("the budget of 200 states", True, name_of(made))
+
+    resumed = decide(made, rules("PP301"), frontier=first, kept=lambda *told: kept.append(told))
+
+    assert (kept[1][1], kept[1][0].states) == ("", ())
+    assert resumed == whole
+    assert decide(made, rules("PP301"), frontier=kept[1][0]) == whole
+
+
+def test_states_of_earlier_runs_are_told_and_count_no_more() -> None:
+    made = model(*(f"{each}; {each}; {each}; {each}; {each}" for each in LONG), microbatches=2)
+    seen: list[tuple[int, int]] = []
+    part = reduced(made, budget=Budget(states=400))
+    assert part.frontier is not None
+    before = part.frontier.tallies["states"]
+    decision = decide(
+        made,
+        rules("PP301"),
+        budget=Budget(states=400),
+        frontier=part.frontier,
+        progress=lambda *at: seen.append(at),
+    )
+
+    assert before > 400
+    assert seen[0] == (before, 0)
+    assert f"after {2 * before} states" in decision.unknown["PP301"]
+
+
+def test_an_exploration_that_somebody_stops_ends_as_with_a_budget() -> None:
+    made = model(*LONG, microbatches=2)
+    decision = decide(made, rules("PP301"), budget=Budget(stopped=lambda: True))
+
+    assert decision.unknown["PP301"].startswith("an interrupt ended the exploration after")
+    assert not decision.complete
+
+
+def test_states_that_are_held_count_for_the_memory() -> None:
+    made = model(*LONG, microbatches=2)
+    size = made.events // 8 + 1
+
+    assert reduced(made, budget=Budget(memory=size - 1)).frontier is not None
+    assert reduced(made, budget=Budget(memory=2 * size)).frontier is None
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("states", ["-1"]),
+        ("states", ["0x1"]),
+        ("states", [1]),
+        ("states", "1"),
+        ("layer", -1),
+        ("layer", "1"),
+        ("layer", 1.5),
+        ("later", None),
+        ("tallies", {"states": -4}),
+        ("tallies", []),
+        ("seen", {"ends": ["g"]}),
+        ("format", "pipeproof frontier 2"),
+    ],
+)
+def test_what_is_no_frontier_is_refused(key: str, value: object) -> None:
+    frontier = reduced(model(*LONG, microbatches=2), budget=Budget(states=9)).frontier
+    assert frontier is not None
+    content = json.loads(frontier.save())
+    changed = json.dumps({**content, key: value}).encode()
+
+    with pytest.raises(InputError, match="expected the frontier that was saved"):
+        Frontier.load(changed)
+    assert Frontier.load(json.dumps(content).encode()) == frontier
+
+
+def test_a_frontier_nested_too_deep_is_refused() -> None:
+    with pytest.raises(InputError, match="no frontier"):
+        Frontier.load(b"[" * 200_000)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda frontier: replace(frontier, states=(1 << 100_000,)),
+        lambda frontier: replace(frontier, seen={"ends": (1 << 100_000,)}),
+        lambda frontier: replace(frontier, seen={}),
+        lambda frontier: replace(frontier, states=(), later=(1,)),
+    ],
+)
+def test_states_that_are_none_of_the_schedule_are_refused(
+    changed: Callable[[Frontier], Frontier],
+) -> None:
+    made = model(*LONG, microbatches=2)
+    frontier = reduced(made, budget=Budget(states=9)).frontier
+    assert frontier is not None
+
+    with pytest.raises(InputError, match="expected the frontier that was saved"):
+        reduced(made, frontier=changed(frontier))
 
 
 # What the reduction rests on
