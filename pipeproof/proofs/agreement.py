@@ -3,20 +3,38 @@
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 from pipeproof import engines, plugins
 from pipeproof.errors import DisagreementError
+from pipeproof.proofs.asked import Effort
 from pipeproof.semantics.logic import Rule
 from pipeproof.semantics.model import Model
 from pipeproof.verdict.decision import Broken, Decision
 from pipeproof.verdict.telling import trace
 
-__all__ = ["ALONE", "SOLVER", "Decide", "all_engines", "decide_all", "engine"]
+if TYPE_CHECKING:
+    from pipeproof.engines.explore import Frontier
+
+__all__ = [
+    "ALONE",
+    "EXPLORER",
+    "SOLVER",
+    "USUAL",
+    "Decide",
+    "all_engines",
+    "decide_all",
+    "engine",
+    "within",
+]
 
 Decide = Callable[[Model, tuple[Rule, ...]], Decision]
 _Places = tuple[tuple[int, int], ...]
 _FIRST = "graph"
 
+USUAL = Effort()
+"""As far as engines go where nothing is asked of them."""
+EXPLORER = "explore"
 SOLVER = "smt"
 """The engine whose *proved* is the word of a solver: no execution can be shown for it."""
 ALONE = "it rests on the solver alone: no second engine decides it"
@@ -34,7 +52,46 @@ def engine(name: str) -> Decide:
     return decide
 
 
-def decide_all(model: Model, rules: tuple[Rule, ...]) -> Decision:
+def within(effort: Effort, name: str) -> Decide:
+    """Return how the engine of this name decides, with no more effort than that."""
+    if effort != USUAL and name == EXPLORER:
+        return lambda model, rules: _explored(effort, model, rules)
+    if effort.rlimit is not None and name == SOLVER:
+        return lambda model, rules: _solved(effort, model, rules)
+    return engine(name)
+
+
+def _explored(effort: Effort, model: Model, rules: tuple[Rule, ...]) -> Decision:
+    from pipeproof.engines import explore  # noqa: PLC0415  when asked for
+
+    usual, transport = explore.Budget(), model.frame.transport.name
+    budget = explore.Budget(
+        states=usual.states if effort.states is None else effort.states,
+        seconds=usual.seconds if effort.seconds is None else effort.seconds,
+        memory=usual.memory if effort.memory is None else effort.memory,
+        stopped=effort.stopped or usual.stopped,
+    )
+    frontiers, frontier = effort.frontiers, None
+    if frontiers is not None:
+        frontier = frontiers.take(transport, explore.name_of(model))
+
+    def kept(left: "Frontier", over: str) -> None:
+        if frontiers is not None:
+            frontiers.keep(transport, left, over)
+
+    return explore.decide(
+        model, rules, budget=budget, progress=effort.progress, frontier=frontier, kept=kept
+    )
+
+
+def _solved(effort: Effort, model: Model, rules: tuple[Rule, ...]) -> Decision:
+    from pipeproof.engines import smt  # noqa: PLC0415  z3 is loaded when asked for
+
+    steps = effort.rlimit or 0
+    return smt.decide(model, rules, smt.LIMITS._replace(question=steps, total=steps))
+
+
+def decide_all(model: Model, rules: tuple[Rule, ...], effort: Effort = USUAL) -> Decision:
     """Decide with every engine, and return what the first found, once all found the same.
 
     They agree where, for every rule that both decided, the same places break it. What the first
@@ -44,7 +101,7 @@ def decide_all(model: Model, rules: tuple[Rule, ...]) -> Decision:
     Raises:
         DisagreementError: two engines differ; it holds what each found, with its execution.
     """
-    found = {name: engine(name)(model, rules) for name in all_engines()}
+    found = {name: within(effort, name)(model, rules) for name in all_engines()}
     first = found[_FIRST]
     for left, right in combinations(found.items(), 2):
         _compare(model, rules, left, right)

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from pipeproof.errors import DisagreementError
 from pipeproof.proofs import agreement
-from pipeproof.proofs.agreement import ALONE, SOLVER
+from pipeproof.proofs.agreement import ALONE, SOLVER, USUAL
+from pipeproof.proofs.asked import Effort
 from pipeproof.semantics.logic import Rule
 from pipeproof.semantics.model import Model
 from pipeproof.verdict.decision import Decision
@@ -14,7 +15,7 @@ __all__ = ["decide"]
 _SECOND = ("graph", "explore")
 
 
-def decide(name: str, model: Model, rules: tuple[Rule, ...]) -> Decision:
+def decide(name: str, model: Model, rules: tuple[Rule, ...], effort: Effort = USUAL) -> Decision:
     """Decide with one engine; what rests on a solver's word alone is asked of a second one.
 
     Counterexamples need no second engine: they are replayed.
@@ -22,7 +23,7 @@ def decide(name: str, model: Model, rules: tuple[Rule, ...]) -> Decision:
     Raises:
         DisagreementError: the second engine finds broken what the solver says holds.
     """
-    found = agreement.engine(name)(model, rules)
+    found = agreement.within(effort, name)(model, rules)
     if name != SOLVER:
         return found
     told = {each.rule.code for each in found.broken} | found.unknown.keys()
@@ -31,7 +32,8 @@ def decide(name: str, model: Model, rules: tuple[Rule, ...]) -> Decision:
     for second in _SECOND:
         if open_:
             names.append(second)
-            open_ = _left(second, agreement.engine(second)(model, tuple(open_)), open_)
+            asked = agreement.within(effort, second)
+            open_ = _left(second, asked(model, tuple(open_)), open_)
     alone = dict.fromkeys((rule.code for rule in open_), ALONE)
     return found._replace(engine=", ".join(names), unknown={**found.unknown, **alone})
 

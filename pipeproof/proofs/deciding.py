@@ -87,12 +87,18 @@ class Deciding(NamedTuple):
         if "PP" in model.unjudged:
             judged = ()
         if self.asked.engine == graph.NAME:
-            return graph.decide(model, judged)
+            found = graph.decide(model, judged)
+            return self._filled(model, judged, found) if found.unknown else found
         from pipeproof.proofs import agreement, confirming  # noqa: PLC0415  when asked for
 
         if self.asked.engine == ALL:
-            return agreement.decide_all(model, judged)
-        return confirming.decide(self.asked.engine, model, judged)
+            return agreement.decide_all(model, judged, self.asked.effort)
+        return confirming.decide(self.asked.engine, model, judged, self.asked.effort)
+
+    def _filled(self, model: Model, rules: tuple[Rule, ...], found: Decision) -> Decision:
+        from pipeproof.proofs import filling  # noqa: PLC0415  only where something is open
+
+        return filling.filled(found, model, rules, self.asked.effort)
 
     def _steps(self, model: Model, *, one_decides: bool) -> int | Literal["any"]:
         steps = self.schedule.steps

@@ -37,7 +37,7 @@ def merged(verdicts: Sequence[TransportVerdict], labels: Sequence[str]) -> Trans
     return TransportVerdict(
         name=verdicts[0].name,
         outcome=worst(tuple(each.outcome for each in verdicts)),
-        engine=verdicts[0].engine,
+        engine=", ".join(dict.fromkeys(n for each in verdicts for n in each.engine.split(", "))),
         events=max(each.events for each in verdicts),
         steps="any" if all(each.steps == "any" for each in verdicts) else _steps(verdicts),
         assumes=tuple(sorted({id_ for each in verdicts for id_ in each.assumes}, key=_natural)),

@@ -8,6 +8,7 @@ from pipeproof.api import Asked, judge_text
 from pipeproof.cli import run
 from pipeproof.errors import DisagreementError
 from pipeproof.proofs import agreement
+from pipeproof.proofs.asked import Effort
 from pipeproof.semantics.logic import Rule
 from pipeproof.semantics.model import Model
 from pipeproof.verdict.decision import Decision
@@ -101,8 +102,40 @@ def test_what_one_engine_leaves_open_and_another_refutes_is_refuted(
 ) -> None:
     spec = left_open(bound)
 
-    assert judge_text(spec, "made").verdict == "unknown"
-    assert judge_text(spec, "made", Asked(engine="all")).verdict == outcome
+    (one,), (all_,) = (
+        judge_text(spec, "made", Asked(engine=name)).transports for name in ("graph", "all")
+    )
+
+    assert (one.outcome.value, one.engine) == (outcome, "graph, explore")
+    assert (all_.outcome.value, all_.engine) == (outcome, "graph, explore, smt")
+    assert [each.at for each in one.violations] == [each.at for each in all_.violations]
+
+
+def test_an_engine_goes_no_further_than_it_is_asked_to() -> None:
+    spec = text(*PASSED_ON, fragment=True, transport="rendezvous")
+
+    def open_(name: str, effort: Effort) -> dict[str, str]:
+        (found,) = judge_text(spec, "made", Asked(engine=name, effort=effort)).transports
+        return {each.rule: each.why for each in found.unknown}
+
+    short, few = open_("explore", Effort(states=3)), open_("smt", Effort(rlimit=3))
+
+    assert "the budget of 3 states ended the exploration after" in short["PP301"]
+    assert "the solver's budget is used up" in few["PP301"]
+    assert "the budget of 0 s ended" in open_("explore", Effort(seconds=0.0))["PP301"]
+    assert "the budget of 1 bytes ended" in open_("explore", Effort(memory=1))["PP301"]
+    assert open_("explore", Effort(rlimit=1)) == open_("smt", Effort(states=1000)) == {}
+    assert open_("all", Effort(states=1, rlimit=1)) == {}  # the graph engine needs neither
+
+
+def test_who_watches_the_explorer_is_told_and_asked() -> None:
+    spec = text(*PASSED_ON, fragment=True, transport="rendezvous")
+    seen: list[tuple[int, int]] = []
+    watched = Effort(progress=lambda *at: seen.append(at), stopped=lambda: bool(seen))
+    (found,) = judge_text(spec, "made", Asked(engine="explore", effort=watched)).transports
+
+    assert seen[0] == (0, 0)
+    assert "an interrupt ended the exploration" in {each.why[:34] for each in found.unknown}
 
 
 BEHIND = (
