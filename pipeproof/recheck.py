@@ -12,12 +12,13 @@ import hashlib
 import json
 import re
 import sys
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
+from math import prod
 from pathlib import Path
 from typing import NoReturn
 
@@ -25,6 +26,7 @@ SCHEMA = "pipeproof.certificate/1"
 USAGE = "usage: recheck.py CERTIFICATE.json AS_RUN.json\n"
 UNCERTIFIED = "no certificate speaks of it"
 NEVER = -1  # the event of an end without a partner
+ROUNDS = 64  # in which choices that hang on choices are settled
 
 BY_RUN = {"PP301", "PP205"}
 BY_PARTNERS = {"PP201", "PP105", "PP204", "PP303"}
@@ -145,8 +147,8 @@ _OF_STAGE = re.compile(
 )
 _VALUE = re.compile(rf"([XYAL])\.{_N}|([FB]){_N}\.{_N}|([A-Za-z_][A-Za-z0-9_]*)")
 _NUMBER = re.compile(_N)
-_OVERLAP = re.compile(r"\((.*)\)OVERLAP_F_B")
-_BRACKET = re.compile(r"\[(.*)\](?: h=(\S+))?")
+_OVERLAP = re.compile(r"\((.*)\)OVERLAP_F_B(?: if=(\S+))?")
+_BRACKET = re.compile(r"\[(.*)\](?: h=(\S+))?(?: if=(\S+))?")
 
 _B_TAKES = "gin gout w wv c param mode last"
 _MESSAGE_TAKES = "buf comm shape dtype layout h"
@@ -203,6 +205,7 @@ _OPERANDS = {
     "CONSUME": 1,
     "RESUME": 0,
     "RESTORE": 1,
+    "CHOOSE": 2,
 }
 _VALUE_AT = {"LOAD": 0, "SEND": 0, "RECV": 0, "WRITE": 1, "USE": 1}
 
@@ -226,6 +229,7 @@ class Instruction:
     ops: tuple[Op, ...]
     handle: str
     bracket: bool
+    condition: str = ""  # the choice and the alternative under which it is not passed over
 
 
 _NOTHING: Value = ("", -1, -1)
@@ -275,7 +279,8 @@ def _op(text: str, shift: int) -> Op:
     attributes: dict[str, str] = {}
     for pair in given:
         key, equals, value = pair.partition("=")
-        if not (equals and value) or key in attributes or key not in _TAKES.get(kind, "").split():
+        taken = ("if", *_TAKES.get(kind, "").split())
+        if not (equals and value) or key in attributes or key not in taken:
             refuse(f"'{text}': this checker does not know '{pair}' there")
         attributes[key] = value
     if kind in _NEEDS and _NEEDS[kind] not in attributes:
@@ -290,16 +295,17 @@ def instruction(text: str, shift: int) -> Instruction:
     """Read one instruction as the schedule as run writes it, its ids raised by `shift`."""
     if found := _BRACKET.fullmatch(text):
         ops = tuple(_op(part, shift) for part in found[1].split(" | "))
-        if any(op.kind not in {"SEND", "RECV"} or "h" in op.attributes for op in ops):
+        if any(op.kind not in {"SEND", "RECV"} or {"h", "if"} & {*op.attributes} for op in ops):
             refuse(f"'{text}' is no bracket of messages")
-        return Instruction(ops, found[2] or "", bracket=True)
+        return Instruction(ops, found[2] or "", bracket=True, condition=found[3] or "")
     if found := _OVERLAP.fullmatch(text):
         ops = tuple(_op(part, shift) for part in found[1].split(";"))
-        if any(op.kind not in {"F", "B", "I", "W"} for op in ops):
+        if any(op.kind not in {"F", "B", "I", "W"} or "if" in op.attributes for op in ops):
             refuse(f"'{text}' is no overlap of F, B, I and W")
-        return Instruction(ops, "", bracket=False)
+        return Instruction(ops, "", bracket=False, condition=found[2] or "")
     op = _op(text, shift)
-    return Instruction((op,), op.attributes.get("h", ""), bracket=False)
+    given = op.attributes
+    return Instruction((op,), given.get("h", ""), bracket=False, condition=given.get("if", ""))
 
 
 # ---- the schedule as run -------------------------------------------------------------------------
@@ -502,6 +508,145 @@ def _lay_pipelines(schedule: Schedule, pipelines: list[object]) -> None:
                 schedule.tied.setdefault(stage, ("place", place))
 
 
+# ---- choices (section 7a) ------------------------------------------------------------------------
+
+Choice = tuple[int, str, int]  # copy, name, how many of that name its rank makes before it
+Laid = list[list[tuple[int, Instruction]]]  # for each rank its instructions, each with its copy
+
+
+def lay(schedule: Schedule, copies: int) -> Laid:
+    """Write the programs once or twice, the ids of the second copy raised."""
+    return [
+        [
+            (copy, instruction(text, copy * schedule.ids))
+            for copy in range(copies)
+            for text in program
+        ]
+        for program in schedule.programs
+    ]
+
+
+def said(choice: Choice) -> str:
+    """Name a choice as a certificate does."""
+    copy, name, turn = choice
+    return name + (f"#{turn + 1}" if turn else "") + (f"@{copy + 1}" if copy else "")
+
+
+class Choices:
+    """The choices of a schedule, and what is passed over when they are settled.
+
+    Attributes:
+        alternatives: The outcomes of each choice.
+    """
+
+    def __init__(self, laid: Laid) -> None:
+        self.laid = laid
+        self.alternatives: dict[str, set[str]] = {}
+        self._makes: list[dict[int, Choice]] = []  # for each rank, by place
+        self._own: dict[tuple[int, int, str], list[int]] = defaultdict(list)
+        self._hang: list[tuple[int, int, str, str]] = []  # rank, place, name, alternative
+        for rank, program in enumerate(laid):
+            self._makes.append({})
+            for place, (copy, item) in enumerate(program):
+                self._note(rank, place, copy, item)
+        self._demand_clear()
+
+    def _note(self, rank: int, place: int, copy: int, item: Instruction) -> None:
+        if item.ops[0].kind == "CHOOSE":
+            name, several = item.ops[0].words
+            own = self._own[rank, copy, name]
+            choice = copy, name, len(own)
+            own.append(place)
+            self._makes[rank][place] = choice
+            self.alternatives.setdefault(said(choice), set()).update(several.split("|"))
+        if item.condition:
+            name, colon, wanted = item.condition.partition(":")
+            if not (name and colon and wanted):
+                refuse(f"if={item.condition} names no choice and alternative")
+            self._hang.append((rank, place, name, wanted))
+
+    def _demand_clear(self) -> None:
+        """Demand that each condition goes by a choice that it can be told from others of a name."""
+        names: dict[str, set[str]] = defaultdict(set)
+        again: set[str] = set()
+        for rank_makes in self._makes:
+            for choice in rank_makes.values():
+                names[choice[1]] |= self.alternatives[said(choice)]
+                again |= {choice[1]} if choice[2] else set()
+        for rank, place, name, wanted in self._hang:
+            if wanted not in names.get(name, ()):
+                refuse(f"if={name}:{wanted} names what nothing chooses")
+            copy = self.laid[rank][place][0]
+            if name in again and (rank, copy, name) not in self._own:
+                refuse(f"if={name}:{wanted} goes by a choice that others make several times")
+
+    @property
+    def number(self) -> int:
+        """Count the outcomes."""
+        return prod(len(each) for each in self.alternatives.values())
+
+    def demand(self, outcome: dict[str, object]) -> None:
+        """Demand that an outcome settles each choice, and nothing else."""
+        _keys(outcome, set(self.alternatives), "outcome")
+        for key, came in outcome.items():
+            if came not in self.alternatives[key]:
+                refuse(f"outcome: {came!r} is no alternative of {key}")
+
+    def settled(self, outcome: dict[str, object]) -> list[list[Instruction]]:
+        """Leave out what is passed over under an outcome."""
+        kept = [[True] * len(program) for program in self.laid]
+        for _ in range(ROUNDS):
+            last = self._last_made(kept)
+            known = {
+                choice
+                for rank, made in enumerate(self._makes)
+                for place, choice in made.items()
+                if kept[rank][place]
+            }
+            changed = []
+            for rank, place, name, wanted in self._hang:
+                came = self._goes_by(rank, place, name, last, known)
+                keeps = came is not None and outcome[said(came)] == wanted
+                if keeps != kept[rank][place]:
+                    changed.append((rank, place))
+            for rank, place in changed:
+                kept[rank][place] = not kept[rank][place]
+            if not changed:
+                return [
+                    [item for (_, item), keeps in zip(program, flags, strict=True) if keeps]
+                    for program, flags in zip(self.laid, kept, strict=True)
+                ]
+        refuse(f"choices hang on each other: {UNCERTIFIED}")
+
+    def _last_made(self, kept: list[list[bool]]) -> dict[tuple[int, int, str], list[int]]:
+        """Find, for each CHOOSE of a rank and name, the last one up to it that is made, or -1."""
+        found: dict[tuple[int, int, str], list[int]] = {}
+        for key, places in self._own.items():
+            last, line = -1, list[int]()
+            for place in places:
+                last = place if kept[key[0]][place] else last
+                line.append(last)
+            found[key] = line
+        return found
+
+    def _goes_by(
+        self,
+        rank: int,
+        place: int,
+        name: str,
+        last: dict[tuple[int, int, str], list[int]],
+        known: set[Choice],
+    ) -> Choice | None:
+        """Find the last choice of a name before a place on its rank, else that of the others."""
+        copy = self.laid[rank][place][0]
+        own = self._own.get((rank, copy, name))
+        if own is None:
+            return (copy, name, 0) if (copy, name, 0) in known else None
+        at = bisect_left(own, place) - 1
+        made = last[rank, copy, name][at] if at >= 0 else -1
+        return self._makes[rank][made] if made >= 0 else None
+
+
 # ---- who meets whom (section 3) ------------------------------------------------------------------
 
 
@@ -547,18 +692,18 @@ class Program:
         signal: The SIGNAL that an AWAIT is paired with, or -1.
     """
 
-    def __init__(self, schedule: Schedule, copies: int, match: str) -> None:
+    def __init__(
+        self, schedule: Schedule, laid: list[list[Instruction]], copies: int, match: str
+    ) -> None:
         self.schedule = schedule
         self.ranks = len(schedule.programs)
         self.instructions: list[Instruction] = []
         self.rank: list[int] = []
         self.first: list[int] = []
-        for rank, program in enumerate(schedule.programs):
+        for rank, program in enumerate(laid):
             self.first.append(len(self.instructions))
-            for copy in range(copies):
-                shift = copy * schedule.ids
-                self.instructions += [instruction(text, shift) for text in program]
-            self.rank += [rank] * (len(self.instructions) - self.first[-1])
+            self.instructions += program
+            self.rank += [rank] * len(program)
         self.first.append(len(self.instructions))
         self._check_names(copies)
         self.ends: list[End] = []
@@ -2229,19 +2374,52 @@ class Checker:
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
-        self.programs: dict[tuple[int, str], tuple[Program, Reading]] = {}
+        self.choices: dict[int, Choices] = {}
+        self.programs: dict[tuple[int, str, str], tuple[Program, Reading]] = {}
         self.waits: dict[tuple[str, int], Waits] = {}
         self.seen: set[str] = set()
+        self.proved: dict[str, list[tuple[int, list[object]]]] = defaultdict(list)
 
-    def _waits_of(self, transport: Transport, copies: int) -> Waits:
-        key = copies, transport.match
+    def _choices_of(self, copies: int) -> Choices:
+        if copies not in self.choices:
+            self.choices[copies] = Choices(lay(self.schedule, copies))
+        return self.choices[copies]
+
+    def _waits_of(
+        self, transport: Transport, copies: int, outcome: dict[str, object] | None = None
+    ) -> Waits:
+        settled = outcome or {}
+        if (transport.name, copies) in self.waits:
+            return self.waits[transport.name, copies]
+        key = copies, transport.match, canonical(settled)
         if key not in self.programs:
-            program = Program(self.schedule, copies, transport.match)
+            laid = self._choices_of(copies).settled(settled)
+            program = Program(self.schedule, laid, copies, transport.match)
+            if settled:  # of many outcomes only the last one is kept
+                self.programs.clear()
             self.programs[key] = program, Reading(program)
-        if (transport.name, copies) not in self.waits:
-            waits = Waits(*self.programs[key], transport)
+        waits = Waits(*self.programs[key], transport)
+        if not settled:
             self.waits[transport.name, copies] = waits
-        return self.waits[transport.name, copies]
+        return waits
+
+    def _outcome(self, given: dict[str, object], copies: int) -> dict[str, object]:
+        """Read the outcome that a statement speaks of."""
+        choices = self._choices_of(copies)
+        if bool(choices.alternatives) != ("outcome" in given):
+            refuse("outcome: it stands where, and only where, the schedule has a CHOOSE")
+        outcome = _object(given.get("outcome", {}), "outcome")
+        choices.demand(outcome)
+        return outcome
+
+    def demand_outcomes(self) -> None:
+        """Demand that what is proved is proved of every outcome."""
+        for name, stated in self.proved.items():
+            copies, rules = stated[0]
+            if any(each != (copies, rules) for each in stated):
+                refuse(f"{name}: its outcomes are not proved of the same rules and copies")
+            if len(stated) != self._choices_of(copies).number:
+                refuse(f"{name}: an outcome is missing")
 
     def check(self, item: object) -> None:
         """Check one statement.
@@ -2266,14 +2444,19 @@ class Checker:
             if rule not in BY_PAIRS | BY_PLACES:
                 refuse(f"rule: {rule} is none that a certificate can show")
             keys |= {"rule"} | ({"before", "after"} if rule in BY_PAIRS else {"places"})
+        outcome = self._outcome(given, copies)
+        keys |= {"outcome"} & set(given)
         _keys(given, keys, "a statement")
         stated = canonical({key: given[key] for key in keys - {"run", "paths"}})
         if stated in self.seen:
             refuse("it is stated twice")
         self.seen.add(stated)
-        statement = Statement(given, self._waits_of(self.schedule.transports[name], copies))
+        transport = self.schedule.transports[name]
+        statement = Statement(given, self._waits_of(transport, copies, outcome))
         if verdict == "proved":
             statement.demand_proved()
+            if outcome:
+                self.proved[name].append((copies, _list(given["rules"], "rules")))
         else:
             statement.demand_refuted()
 
@@ -2311,6 +2494,7 @@ def recheck(certificate: str, as_run: str) -> int:
             checker.check(item)
         except Rejected as error:
             refuse(f"statement {place}: {error}")
+    checker.demand_outcomes()
     return len(statements)
 
 

@@ -61,7 +61,8 @@ def _certified(
         (each, [pair for pair in kept if pair[0].frame.transport.name == each.name])
         for each in verdict.transports
     ]
-    return verdict, *write(api.as_run(document, question), api.rules(), judged)
+    models = api.models(document, question)
+    return verdict, *write(api.as_run(document, question), api.rules(), judged, models)
 
 
 def _tell(name: str, certificate: "Certificate") -> None:

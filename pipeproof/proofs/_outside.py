@@ -12,7 +12,7 @@ from pipeproof.ir.sets import among
 from pipeproof.ir.transport import Queue
 from pipeproof.ir.values import ValueKind
 from pipeproof.lowering.communicators import splits_calls
-from pipeproof.lowering.outcomes import has_choices
+from pipeproof.proofs._settled import is_left_open
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.model import Model
 from pipeproof.semantics.relations._ties import owners
@@ -51,7 +51,7 @@ def _reasons(frame: Frame) -> Iterator[str]:
 
 def _of_runtime(frame: Frame) -> Iterator[str]:
     run, pools = frame.run, _pools(frame)
-    if run.settled or has_choices(run):
+    if is_left_open(run):
         yield "the runtime chooses"
     if any("take" in pool for pool in pools.values()):
         yield "slots are handed out at run time"
@@ -69,6 +69,8 @@ def _of_programs(frame: Frame) -> Iterator[str]:
     named = (ops.value >= 0) & among(ops.value >> 56, (ValueKind.F, ValueKind.B))
     if np.any(ops.stage >= stages) or np.any(named & (((ops.value >> 32) & 0xFFFFFF) >= stages)):
         yield "a stage is named that does not exist"
+    if frame.run.copies > 1 and np.any(ops.microbatch >= frame.run.microbatches):
+        yield "an id beyond one step stands in two copies"
     if np.any(ops.is_kind(*_SHORT)):
         yield "a short message links nothing"
     if _misses_its_rank(frame):

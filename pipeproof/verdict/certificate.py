@@ -58,6 +58,9 @@ class Blocked:
 
 Ordered = Path | Blocked
 
+Outcome = tuple[tuple[str, str], ...]
+"""For each choice what came, in order of the choices; nothing where the runtime chooses nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Proved:
@@ -68,6 +71,7 @@ class Proved:
     rules: tuple[str, ...]
     run: tuple[int, ...]
     paths: tuple[Ordered, ...]
+    outcome: Outcome = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,7 @@ class Refuted:
     run: tuple[int, ...]
     places: tuple[tuple[int, int], ...] = ()
     pair: tuple[int, int] | None = None
+    outcome: Outcome = ()
 
 
 Statement = Proved | Refuted
@@ -123,6 +128,8 @@ def _written(statement: Statement) -> Json:
         "copies": statement.copies,
         "run": list[Json](statement.run),
     }
+    if statement.outcome:
+        said["outcome"] = dict(statement.outcome)
     match statement:
         case Proved():
             said["verdict"] = "proved"
@@ -198,12 +205,13 @@ def _statement(said: Json) -> Statement:
     if not isinstance(said, dict):
         message = "a statement is no object"
         raise ValueError(message)  # noqa: TRY004  what a file holds, not what a caller passes
-    shared = ("transport", "copies", "verdict", "run")
+    outcome = _outcome(said["outcome"]) if "outcome" in said else ()
+    shared = ("transport", "copies", "verdict", "run", *(["outcome"] if outcome else []))
     if said.get("verdict") == "proved":
         _mapping(said, *shared, "rules", "paths")
         rules = tuple(_text(each) for each in _list(said["rules"]))
         paths = tuple(_read_ordered(each) for each in _list(said["paths"]))
-        return Proved(*_head(said), rules, _numbers(said["run"]), paths)
+        return Proved(*_head(said), rules, _numbers(said["run"]), paths, outcome)
     if said.get("verdict") != "refuted":
         message = "a statement is neither proved nor refuted"
         raise ValueError(message)
@@ -211,8 +219,17 @@ def _statement(said: Json) -> Statement:
     _mapping(said, *shared, "rule", *shown)
     head = (*_head(said), _text(said["rule"]), _numbers(said["run"]))
     if "places" in said:
-        return Refuted(*head, places=tuple(_place(each) for each in _list(said["places"])))
-    return Refuted(*head, pair=(_number(said["before"], least=-1), _number(said["after"])))
+        places = tuple(_place(each) for each in _list(said["places"]))
+        return Refuted(*head, places=places, outcome=outcome)
+    pair = (_number(said["before"], least=-1), _number(said["after"]))
+    return Refuted(*head, pair=pair, outcome=outcome)
+
+
+def _outcome(said: Json) -> Outcome:
+    if not isinstance(said, dict):
+        message = "an outcome is no object"
+        raise ValueError(message)  # noqa: TRY004  as above
+    return tuple(sorted((choice, _text(what)) for choice, what in said.items()))
 
 
 def _head(said: dict[str, Json]) -> tuple[str, int]:

@@ -121,7 +121,8 @@ def test_copies_stand_one_after_the_other() -> None:
 @pytest.mark.parametrize(
     ("program", "why"),
     [
-        ("CHOOSE c a|b; 0F0 if=c:a", "the runtime chooses"),
+        ("0F0; SEND v to=0; RECV v from=any", "the runtime chooses"),
+        ("CHOOSE c a|b; SEND v to=0; RECV v from=any", "the runtime chooses"),
         ("0F0; 0F0", "PP102, which is broken"),
     ],
 )
@@ -229,3 +230,83 @@ def test_a_transport_that_the_schedule_has_not_is_rejected() -> None:
     content["statements"][0]["transport"] = "gloo"
 
     assert "no such transport" in rejected(found, sealed(content))
+
+
+WHICH = (
+    "CHOOSE which a|b; 0F0; SEND F0.0 to=1 if=which:a",
+    "CHOOSE which a|b; RECV F0.0 from=0 if=which:a; 1F0 if=which:a",
+)
+
+
+def test_every_outcome_of_a_choice_has_a_statement_of_the_same_rules() -> None:
+    found = made(*WHICH, steps=1)
+    said = found.certificate.statements
+
+    assert [each.outcome for each in said] == [(("which", "a"),), (("which", "b"),)]
+    assert {len(each.run) for each in said} == {12 + 2 + 2, 6 + 2}
+    assert len({each.rules for each in said if isinstance(each, Proved)}) == 1
+    assert not rejected(found, found.certificate.text)
+    assert not rechecked(found.certificate.text, found.as_run)
+
+
+@pytest.mark.parametrize("dropped", [0, 1])
+def test_a_certificate_that_lacks_an_outcome_is_rejected_by_both(dropped: int) -> None:
+    found = made(*WHICH, steps=1)
+    content = json.loads(found.certificate.text)
+    del content["statements"][dropped]
+
+    assert "an outcome is missing" in rejected(found, sealed(content))
+    assert "an outcome is missing" in rechecked(sealed(content), found.as_run)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"outcome": {"which": "c"}},
+        {"outcome": {"which": "b"}},
+        {"outcome": {}},
+        {"outcome": {"which": "a", "other": "b"}},
+        {"rules": ["PP301"]},
+    ],
+)
+def test_an_outcome_that_is_none_or_differs_is_rejected_by_both(change: dict[str, object]) -> None:
+    found = made(*WHICH, steps=1)
+    content = json.loads(found.certificate.text)
+    content["statements"][0] |= change
+
+    assert rejected(found, sealed(content))
+    assert rechecked(sealed(content), found.as_run)
+
+
+def test_a_statement_without_its_outcome_is_rejected_by_both() -> None:
+    found = made(*WHICH, steps=1)
+    content = json.loads(found.certificate.text)
+    for each in content["statements"]:
+        del each["outcome"]
+    del content["statements"][1]
+
+    assert "the runtime chooses" in rejected(found, sealed(content))
+    assert rechecked(sealed(content), found.as_run)
+
+
+def test_what_one_outcome_breaks_is_shown_of_that_outcome() -> None:
+    said = only("CHOOSE c a|b; SEND v to=1 if=c:a", "CHOOSE c a|b; RECV v from=0", steps=1)
+
+    assert isinstance(said, Refuted)
+    assert said.outcome == (("c", "b"),)
+    assert (said.rule, said.places) == ("PP201", ((1, 1),))
+
+
+def test_a_choice_that_is_made_again_has_a_number_and_a_copy() -> None:
+    found = made("CHOOSE c a|b; 0F0 if=c:a; CHOOSE c a|b; SEND v to=1 h=x", "RECV v from=0 h=x")
+    first, *_ = found.certificate.statements
+
+    assert len(found.certificate.statements) == 4
+    assert first.outcome == (("c", "a"), ("c#2", "a"))
+    assert not rechecked(found.certificate.text, found.as_run)
+
+    twice = made("CHOOSE c a|b; 0F0 if=c:a; SEND v to=1 h=x", "RECV v from=0 h=x", steps="any")
+    assert len(twice.certificate.statements) == 4
+    assert twice.certificate.statements[1].outcome == (("c", "a"), ("c@2", "b"))
+    assert not rejected(twice, twice.certificate.text)
+    assert not rechecked(twice.certificate.text, twice.as_run)

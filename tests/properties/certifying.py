@@ -64,7 +64,8 @@ def certified(document: Document, asked: api.Asked | None = None) -> Certified:
         for each in verdict.transports
     ]
     as_run = api.as_run(document, asked)
-    return Certified(document, verdict, as_run, *write(as_run, api.rules(), judged))
+    made = write(as_run, api.rules(), judged, api.models(document, asked))
+    return Certified(document, verdict, as_run, *made)
 
 
 def certified_text(text: str, name: str = "made") -> Certified:

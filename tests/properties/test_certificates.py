@@ -1,5 +1,6 @@
 """Certificates of drawn schedules are accepted; changed ones are, only where they still hold."""
 
+import json
 import random
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from tests.properties.certifying import (
     changed,
     rechecked,
     rejected,
+    sealed,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -142,6 +144,34 @@ def test_a_changed_certificate_is_accepted_only_where_it_still_holds(batch: int)
             assert why or not (proved and tampering in ALWAYS_WRONG), tampering
             accepted += not why
     assert accepted < tried // 2
+
+
+SETTLED = [
+    *(f"{stages}-stages{kind}" for stages in ("two", "three") for kind in ("", "-overflow")),
+    *("two-stages-recompute",),
+    *(
+        pytest.param(name, marks=pytest.mark.slow)
+        for name in ("four-stages", "four-stages-overflow")
+    ),
+]
+
+
+@pytest.mark.parametrize("name", SETTLED)
+def test_commit_or_roll_back_is_certified_outcome_by_outcome(name: str) -> None:
+    """Each transport has a statement for each outcome; without one of them nothing is shown."""
+    made = certified_text((ROOT / "specs" / "post-validation" / f"{name}.yaml").read_text(), name)
+    statements = json.loads(made.certificate.text)["statements"]
+
+    assert not made.left_out
+    assert len(statements) == sum(each.outcomes for each in made.verdict.transports)
+    assert not rejected(made, made.certificate.text)
+    assert not apart(made)
+    for number in (0, len(statements) // 2, len(statements) - 1):
+        content = json.loads(made.certificate.text)
+        del content["statements"][number]
+
+        assert "an outcome is missing" in rejected(made, sealed(content))
+        assert "an outcome is missing" in rechecked(sealed(content), made.as_run)
 
 
 def test_a_certificate_of_another_schedule_is_rejected() -> None:
