@@ -18,7 +18,7 @@ from pipeproof.semantics.model import Model
 from pipeproof.semantics.relations._ties import owners
 from pipeproof.semantics.relations.running import meetings
 
-__all__ = ["outside", "unspoken"]
+__all__ = ["outside", "unspoken", "unwritten"]
 
 _STORAGE = frozenset({"PP501", "PP502", "PP503", "PP504", "PP505"})
 _STUCK = frozenset({"PP205", "PP301"})
@@ -28,6 +28,11 @@ _SHORT = (Kind.SEND_F, Kind.RECV_F, Kind.SEND_B, Kind.RECV_B)
 def outside(model: Model) -> str:
     """Return why no certificate speaks of a schedule under a transport, nothing where one can."""
     return next(_reasons(model.frame), "")
+
+
+def unwritten(model: Model) -> str:
+    """Return why no certificate speaks of any outcome of a schedule, nothing where one can."""
+    return next(_of_words(model.frame), "")
 
 
 def unspoken(model: Model, *, refuted: bool) -> frozenset[str]:
@@ -71,10 +76,14 @@ def _of_programs(frame: Frame) -> Iterator[str]:
         yield "a stage is named that does not exist"
     if frame.run.copies > 1 and np.any(ops.microbatch >= frame.run.microbatches):
         yield "an id beyond one step stands in two copies"
-    if np.any(ops.is_kind(*_SHORT)):
-        yield "a short message links nothing"
+    yield from _of_words(frame)
     if _misses_its_rank(frame):
         yield "a collective lacks the rank that enters it"
+
+
+def _of_words(frame: Frame) -> Iterator[str]:
+    if np.any(frame.ops.is_kind(*_SHORT)):
+        yield "a short message links nothing"
 
 
 def _left_open(frame: Frame) -> Iterator[str]:

@@ -15,7 +15,7 @@ from pipeproof.ir.actions import Kind
 from pipeproof.ir.canonical import digest
 from pipeproof.ir.operations import IntArray
 from pipeproof.ir.storage import Stored, Touch
-from pipeproof.proofs._outside import outside, unspoken
+from pipeproof.proofs._outside import outside, unspoken, unwritten
 from pipeproof.proofs._settled import chooses, every, is_left_open, settled, source
 from pipeproof.semantics.logic import All, Axiom, Enforced, Rule
 from pipeproof.semantics.model import Model
@@ -104,9 +104,10 @@ def verify(
 def _accept(statement: Statement, rules: Mapping[str, Rule], models: Models) -> None:
     name, copies = statement.transport, statement.copies
     model = models(name, copies) if copies in (1, 2) else None
+    why = "the schedule has no such transport or copies" if model is None else unwritten(model)
     if model is not None and statement.outcome:
         model = settled(model, statement.outcome)
-    why = "the schedule has no such transport or copies" if model is None else outside(model)
+    why = why or ("" if model is None else outside(model))
     if model is None or why:
         raise ReplayMismatchError(why)
     accept(model, rules, statement)
@@ -168,7 +169,7 @@ class _Writer:
             return [_Settled((), *decided[0])]
         found = {source(model.frame.run): (model, decision) for model, decision in decided}
         model = models(self.verdict.name, run.copies)
-        if model is None or is_left_open(run):
+        if model is None or is_left_open(run) or unwritten(model):
             return []
         each = [(outcome, settled(model, outcome)) for outcome in every(model.frame.run)]
         keys = [source(of.frame.run) for _, of in each]

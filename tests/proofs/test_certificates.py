@@ -123,6 +123,7 @@ def test_copies_stand_one_after_the_other() -> None:
     [
         ("0F0; SEND v to=0; RECV v from=any", "the runtime chooses"),
         ("CHOOSE c a|b; SEND v to=0; RECV v from=any", "the runtime chooses"),
+        ("CHOOSE c a|b; 0SEND_B0 if=c:a", "the runtime chooses"),
         ("0F0; 0F0", "PP102, which is broken"),
     ],
 )
