@@ -15,6 +15,7 @@ from pipeproof.semantics.model import Graph, Model
 __all__ = ["NEVER", "Ancestors", "HappensBefore"]
 
 NEVER = np.iinfo(np.int32).max
+_SMALL = 30_000  # events of graphs that are walked one by one, not front by front
 _FEW = 32  # questions that are walked one by one
 _COLUMNS = 32  # programs that are followed at once
 _WALKS = 4_000_000  # events that are walked over, all walks together, where not all happen
@@ -34,6 +35,8 @@ class Ancestors:
 
         With `until`, the walk may end once all of these have been met.
         """
+        if self._size <= _SMALL:
+            return self._stepwise(events)
         seen = np.zeros(self._size, np.bool_)
         front = distinct(events)
         while len(front) and (until is None or not np.all(seen[until])):
@@ -44,6 +47,23 @@ class Ancestors:
             front = back[~seen[back]]
             seen[front] = True
         return np.flatnonzero(seen)
+
+    @cached_property
+    def _lists(self) -> tuple[list[int], list[int]]:
+        return self._previous.tolist(), self._bounds.tolist()
+
+    def _stepwise(self, events: IntArray) -> IntArray:
+        """Walk event by event: fronts of few events are slower in arrays."""
+        previous, bounds = self._lists
+        seen = bytearray(self._size)
+        left: list[int] = events.tolist()
+        while left:
+            event = left.pop()
+            for each in previous[bounds[event] : bounds[event + 1]]:
+                if not seen[each]:
+                    seen[each] = 1
+                    left.append(each)
+        return np.flatnonzero(np.frombuffer(seen, np.uint8))
 
 
 class HappensBefore:
