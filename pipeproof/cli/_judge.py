@@ -1,7 +1,7 @@
 """Files in, reports out: a file that fails does not stop the others."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,16 +15,18 @@ from pipeproof.verdict.result import Failure, FileReport, quoted
 
 if TYPE_CHECKING:
     from pipeproof.api import Asked
+    from pipeproof.cli._frontier import Bookmark
 
 __all__ = ["Judge", "reported"]
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """How files are read, and what is asked about each schedule in them."""
+    """How files are read, what is asked about each schedule in them, and where it is taken up."""
 
     options: ReadOptions
     asked: "Asked"
+    bookmark: "Bookmark | None" = None
 
     def reports(self, source: Input) -> Iterator[FileReport]:
         """Yield a report for each schedule in `source`; what is wrong with it is told on stderr."""
@@ -32,6 +34,8 @@ class Judge:
         if isinstance(loaded, FileReport):
             yield loaded
         elif loaded is not None:
+            if self.bookmark is not None:
+                self.bookmark.require_one(len(loaded.documents))
             for document in loaded.documents:
                 yield self.report(document, loaded.text)
 
@@ -46,12 +50,18 @@ class Judge:
         from pipeproof.api import judge  # noqa: PLC0415  what judges is imported when needed
 
         try:
-            verdict = judge(document, self.asked)
+            verdict = judge(document, self._asked(document))
             file, text = _written(document, text)
             quotes = quoted(verdict, document.places, text, file)
         except Exception as error:  # sorted below, and never silent
             return reported(document.name, error)
         return FileReport(document.name, verdict, quotes=quotes)
+
+    def _asked(self, document: Document) -> "Asked":
+        if self.bookmark is None:
+            return self.asked
+        frontiers = self.bookmark.open(document, self.asked)
+        return replace(self.asked, effort=replace(self.asked.effort, frontiers=frontiers))
 
 
 def _written(document: Document, text: str) -> tuple[str | None, str]:

@@ -2,12 +2,16 @@
 
 import importlib
 from collections.abc import Iterable
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import Unpack
 
 import click
 
 from pipeproof import __version__, engines, reports
+from pipeproof.cli._budget import budget_option, effort
 from pipeproof.cli._exits import Exit, TerminatedError, worst
+from pipeproof.cli._frontier import Bookmark, Stop, frontier_option, stopped_once
 from pipeproof.cli._inputs import Input, expand
 from pipeproof.cli._judge import Judge
 from pipeproof.cli._options import (
@@ -20,7 +24,7 @@ from pipeproof.cli._options import (
     reading_options,
 )
 from pipeproof.cli._output import COLOURS, complain, emit, wants_colour
-from pipeproof.cli._progress import counted
+from pipeproof.cli._progress import Watch, watching
 from pipeproof.cli._rooms import Member, names
 from pipeproof.ir.reading import ReadOptions
 from pipeproof.ir.source import Document
@@ -39,6 +43,8 @@ class _Values(Asking):
     stages_per_rank: int | None
     option: tuple[str, ...]
     engine: str
+    budget: str | None
+    frontier: str | None
     format_: str
     output: str | None
     color: str
@@ -62,6 +68,8 @@ class _Values(Asking):
     show_default=True,
     help="What decides; all of them must agree.",
 )
+@budget_option
+@frontier_option
 @asking_options
 @reading_options
 @click.option("--format", "format_", type=Member(reports), default="text", show_default=True)
@@ -82,24 +90,54 @@ def command(**values: Unpack[_Values]) -> int:
     standard input. In place of paths stands --schedule NAME, a known schedule, or --object
     MODULE:CLASS, a schedule class of your own; both with --ranks and --microbatches.
     """
-    judge = Judge(read_options(values), asked(values, values["engine"]))
+    options, path = read_options(values), values["frontier"]
+    bookmark = None if path is None else Bookmark(path, options)
+    judge = Judge(options, asked(values, values["engine"]), bookmark)
     found: list[FileReport] = []
-    stopped: Exit | None = None
-    try:
-        for source in counted(_sources(values, judge.options)):
-            found.extend(
-                judge.reports(source) if isinstance(source, Input) else [judge.report(source)]
-            )
-    except KeyboardInterrupt:
-        stopped = Exit.INTERRUPTED
-    except TerminatedError:
-        stopped = Exit.TERMINATED
+    with watching() as watch, nullcontext(Stop()) if path is None else stopped_once() as stop:
+        stopped = _judged(_limited(judge, values, watch, stop), values, watch, found) or stop.exit
     result = Result(__version__, tuple(found))
     _tell(result, values)
+    if bookmark is not None:
+        bookmark.close(stopped=stopped is not None)
     if stopped is not None:
         complain(f"stopped after {len(found)} schedules")
         return stopped
     return exit_code(result, values["fail_on"], exit_zero=values["exit_zero"])
+
+
+def _limited(judge: Judge, values: _Values, watch: Watch, stop: Stop) -> Judge:
+    """Return what judges no further than it may, shows how far it is, and stops when asked to."""
+    if values["budget"] is None and judge.bookmark is None and not watch.shows:
+        return judge
+    limited = effort(values["budget"])
+    watch.states = limited.states
+    progress = watch.explored if watch.shows else None
+    stopped = None if judge.bookmark is None else stop
+    limited = replace(limited, progress=progress, stopped=stopped)
+    return replace(judge, asked=replace(judge.asked, effort=limited))
+
+
+def _judged(judge: Judge, values: _Values, watch: Watch, found: list[FileReport]) -> Exit | None:
+    """Add to `found` what becomes of each schedule; return what ended it early, if anything did.
+
+    Raises:
+        click.UsageError: it is not said what to judge.
+        InputError: there is no such schedule, or several for one frontier.
+    """
+    sources = _sources(values, judge.options)
+    if judge.bookmark is not None:
+        judge.bookmark.require_one(len(sources))
+    try:
+        for source in watch.counted(sources):
+            found.extend(
+                judge.reports(source) if isinstance(source, Input) else [judge.report(source)]
+            )
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except TerminatedError:
+        return Exit.TERMINATED
+    return None
 
 
 def _sources(values: _Values, options: ReadOptions) -> list[Input | Document]:

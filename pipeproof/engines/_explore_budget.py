@@ -37,7 +37,8 @@ class Budget:
 class Spent:
     """What an exploration has taken of its budget; `over` says what ran out first.
 
-    `earlier` are the states of the runs that it goes on from, which no longer count.
+    `earlier` are the states of the runs that it goes on from, which no longer count. What is
+    asked once an exploration is over, so that it is not `exploring`, costs time and no states.
     """
 
     budget: Budget
@@ -45,6 +46,7 @@ class Spent:
     states: int = 0
     over: str = ""
     earlier: int = 0
+    exploring: bool = True
     _layer: int = 0
     _began: float = field(default_factory=time.monotonic)
     _next: int = 0
@@ -56,9 +58,12 @@ class Spent:
 
     def allows(self, states: int = 0, *, held: int = 0) -> bool:
         """Count `states` more and `held` bytes, and return whether the budget still lasts."""
-        self.states += states
         if self.over:
             return False
+        if not self.exploring:
+            self._look()
+            return not self.over
+        self.states += states
         if self.states >= self._next:
             if self._next:
                 self.tell(self._layer)

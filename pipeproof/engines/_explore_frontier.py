@@ -159,6 +159,7 @@ def explore(system: System, spent: Spent, of: str, frontier: Frontier | None = N
         frontier.require(of)
         frontier.require_events(system.events)
         spent.earlier = frontier.tallies.get("states", 0)
+    spent.exploring = True
     size = system.events // 8 + 1
     here = list(frontier.states) if frontier else [0]
     later = set(frontier.later) if frontier else set()
@@ -179,6 +180,7 @@ def explore(system: System, spent: Spent, of: str, frontier: Frontier | None = N
             later |= {state | 1 << step for step in steps}
             ends |= set() if steps else {state}
         here, later, layer = sorted(later), set(), layer + 1
+    spent.exploring = False
     return Reached(tuple(sorted(ends)), layer, None)
 
 
