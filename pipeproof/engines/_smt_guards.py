@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeproof.ir.operations import IntArray
-from pipeproof.semantics.model import Graph
+from pipeproof.semantics.model import Graph, Model
 
-__all__ = ["Guards", "Threshold"]
+__all__ = ["Guards", "Threshold", "number_of_guards"]
 
 
 class Threshold(NamedTuple):
@@ -97,3 +97,10 @@ def _on_one(chain: IntArray, left: int, right: int) -> bool:
     """Whether two events stand on one rank's program; gates stand on none."""
     inside = left < len(chain) and right < len(chain)
     return bool(inside and chain[left] == chain[right] >= 0)
+
+
+def number_of_guards(model: Model) -> int:
+    """Count the guards of both orders; a threshold has as many as it may count arrivals."""
+    both = (model.progress, model.happens_before)
+    thresholds = sum(len(credit.arrived) ** 2 for graph in both for credit in graph.credits)
+    return sum(len(graph.after) for graph in both) + thresholds

@@ -1,5 +1,6 @@
 """Which events come before which, and how much is live, in the executions of one model."""
 
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from pipeproof.ir.operations import IntArray
 from pipeproof.semantics.found import NO_EVENT
 from pipeproof.semantics.model import Model
 
-__all__ = ["SPENT", "WEAK", "Most", "Ordered", "Orders"]
+__all__ = ["SPENT", "WEAK", "Known", "Most", "Ordered", "Orders"]
 
 SPENT = "the solver's budget is used up"
 WEAK = "with weak communicators not every execution was looked at"
@@ -45,11 +46,26 @@ class Most(NamedTuple):
     trace: IntArray | None = None
 
 
+@dataclass(slots=True)
+class Known:
+    """What is known of a model before anything is asked of it.
+
+    `complete`: everything happens; `reached`: in the happens-before order, too; `ordered` and
+    `light` name the relations whose pairs are all ordered, and the measures within their bounds.
+    """
+
+    complete: bool = False
+    reached: bool = False
+    ordered: set[str] = field(default_factory=set)
+    light: set[str] = field(default_factory=set)
+
+
 class Orders:
-    """Asks for executions of a model; each question once."""
+    """Asks for executions of a model; each question once, and nothing that is `known`."""
 
     def __init__(self, model: Model, solver: Solver) -> None:
         self.model = model
+        self.known = Known()
         self.guards = Guards(model.happens_before)
         self._solver = solver
         self._pairs: dict[tuple[int, int], Ordered] = {}
@@ -60,6 +76,14 @@ class Orders:
     def progress(self) -> Execution | None:
         """The furthest execution; None if it could not be found."""
         return self._furthest(Guards(self.model.progress))
+
+    @cached_property
+    def happening(self) -> Events | None:
+        """Which events happen, gates left out; None if that could not be found."""
+        if self.known.complete:
+            return np.ones(self.model.events, np.bool_)
+        run = self.progress
+        return None if run is None else run.happened[: self.model.events]
 
     @cached_property
     def furthest(self) -> Execution | None:
@@ -92,7 +116,7 @@ class Orders:
         """Whether an event happens; where guards are just guards it need not be known."""
         if not self.guards.thresholds and not len(self.model.weak):
             return True
-        return bool(self._order.moment[event] >= 0)
+        return self.known.reached or bool(self._order.moment[event] >= 0)
 
     @property
     def _order(self) -> Execution:

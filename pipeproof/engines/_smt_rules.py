@@ -31,6 +31,7 @@ class Decider:
         self.model = model
         self.frame = model.frame
         self.orders = Orders(model, solver)
+        self._needs: dict[Rel, Needs] = {}
         self._open: list[str] = []
 
     def decision(self, name: str, rules: tuple[Rule, ...]) -> Decision:
@@ -38,14 +39,14 @@ class Decider:
         instances: dict[str, int] = {}
         unknown: dict[str, str] = {}
         found: list[Found] = []
-        run = self.orders.progress
+        happening = self.orders.happening
         for rule in rules:
             self._open = []
             instances[rule.code], more = self._decide(rule, rule.axiom)
             found.extend(more)
             if self._open:
                 unknown[rule.code] = "; ".join(dict.fromkeys(self._open))
-        complete = run is not None and bool(np.all(run.happened[: self.model.events]))
+        complete = happening is not None and bool(np.all(happening))
         return Decision(
             name, instances, broken(self.orders, found), complete=complete, unknown=unknown
         )
@@ -62,18 +63,25 @@ class Decider:
             case Acyclic(_, through):
                 return self._acyclic(rule, through)
             case Enforced(rel, _):
-                needs = self.model.needs(rel)
-                return len(needs.after), self._unordered(rule, needs)
+                needs = self.needs(rel)
+                known = rel.name in self.orders.known.ordered
+                return len(needs.after), [] if known else self._unordered(rule, needs)
             case AtMost(measure):
                 return self._at_most(rule, measure)
             case All(axioms):
                 parts = [self._decide(rule, each) for each in axioms]
                 return sum(n for n, _ in parts), [each for _, found in parts for each in found]
 
+    def needs(self, rel: Rel) -> Needs:
+        """Return the pairs of a relation that must be ordered."""
+        if rel not in self._needs:
+            self._needs[rel] = self.model.needs(rel)
+        return self._needs[rel]
+
     def _happening(self, rule: Rule, listed: list[Finding]) -> list[Found]:
-        run = self.orders.progress
-        if run is not None:
-            return [Found(rule, each) for each in listed if run.moment[each.event] >= 0]
+        happening = self.orders.happening
+        if happening is not None:
+            return [Found(rule, each) for each in listed if happening[each.event]]
         if listed:
             self._open.append(_BEFORE_RUN)
         return []
@@ -82,8 +90,10 @@ class Decider:
 
     @cached_property
     def _cycles(self) -> "tuple[Cycle, ...]":
-        run = self.orders.progress
-        if run is None or bool(np.all(run.happened[: self.model.events])):
+        happening, run = self.orders.happening, None
+        if happening is not None and not np.all(happening):
+            run = self.orders.progress
+        if run is None:
             return ()
         from pipeproof.semantics.waiting import cycles  # noqa: PLC0415  only where it is stuck
 
@@ -91,7 +101,7 @@ class Decider:
 
     def _acyclic(self, rule: Rule, through: str) -> tuple[int, list[Found]]:
         alone = through == "collectives"
-        if self.orders.progress is None:
+        if self.orders.happening is None:
             self._open.append(_BEFORE_RUN)
         found = [each.finding for each in self._cycles if each.collective == alone]
         if alone:
@@ -145,6 +155,8 @@ class Decider:
         holds = self.model.holds(measure)
         bound = holds.bound or 0
         found: list[Found] = []
+        if measure.name in self.orders.known.light:
+            return len(holds.start), found
         spent = total = 0
         for moment in moments(self.frame, holds):
             total += 1

@@ -5,23 +5,29 @@ can happen is asked of z3, which finds an execution or says that there is none. 
 thresholds, and meant for small schedules: to check other engines, and to explain.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
 import z3
 
 from pipeproof.engines._smt_ask import Execution, ExhaustedError, Open, State, furthest
-from pipeproof.engines._smt_guards import Guards, Threshold
+from pipeproof.engines._smt_guards import Guards, Threshold, number_of_guards
+from pipeproof.engines._smt_outcomes import AtOnce, batches
 from pipeproof.engines._smt_rules import Decider
+from pipeproof.engines._smt_together import Script
+from pipeproof.semantics.choices import Settled
 from pipeproof.semantics.logic import Rule
 from pipeproof.semantics.model import Model
 from pipeproof.verdict.decision import Decision
 
-__all__ = ["LIMITS", "NAME", "Explanation", "Limits", "decide", "explain"]
+__all__ = ["LIMITS", "NAME", "Explanation", "Limits", "decide", "decide_outcomes", "explain"]
 
 NAME = "smt"
 _START = -1  # the root of events whose moment is known
+_NAMES = re.compile(r"\b[cghqt]\d\w*")
 
 
 class Limits(NamedTuple):
@@ -56,6 +62,7 @@ class _Solver:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.context = z3.Context()
+        self.exhausted = False
         self._spent = 0
 
     def new(self) -> z3.Solver:
@@ -67,16 +74,54 @@ class _Solver:
     def executions(self, guards: Guards, state: State, *, closed: bool = False) -> "_Executions":
         return _Executions(self, guards, state, closed=closed)
 
+    def script(self) -> Script:
+        return _Script(self)
+
     def check(self, solver: z3.Solver, literals: Sequence[z3.BoolRef]) -> bool:
         left = min(self.limits.question, self.limits.total - self._spent)
         if left <= 0:
+            self.exhausted = True
             raise ExhaustedError
         solver.set("rlimit", left)
         found = solver.check(*literals)
         self._spent = max(self._spent, int(solver.statistics().get_key_value("rlimit count")))
         if found == z3.unknown:
+            self.exhausted = True
             raise ExhaustedError
         return bool(found == z3.sat)
+
+
+class _Script:
+    """Formulas over names, in a solver of their own."""
+
+    def __init__(self, asking: _Solver) -> None:
+        self._asking = asking
+        self._solver = asking.new()
+        self._declared: set[str] = set()
+
+    def add(self, clauses: Sequence[str]) -> None:
+        clauses = [each for each in clauses if each != "true"]
+        names = {name for each in clauses for name in _NAMES.findall(each)} - self._declared
+        self._declared |= names
+        lines = [f"(declare-const {n} {'Int' if n[0] == 't' else 'Bool'})" for n in sorted(names)]
+        lines += [f"(assert {each})" for each in clauses]
+        self._solver.from_string("\n".join(lines))
+
+    def check(self, literals: Sequence[str]) -> bool:
+        return self._asking.check(self._solver, [self._literal(each) for each in literals])
+
+    def true(self, names: Sequence[str]) -> set[str]:
+        model = self._solver.model()
+        return {name for name in names if z3.is_true(model.eval(self._literal(name)))}
+
+    def number(self, name: str) -> int:
+        number = z3.Int(name, self._asking.context)
+        return int(self._solver.model().eval(number, model_completion=True).as_long())
+
+    def _literal(self, text: str) -> z3.BoolRef:
+        positive = text.removeprefix("(not ").removesuffix(")")
+        boolean = z3.Bool(positive, self._asking.context)
+        return boolean if positive == text else z3.Not(boolean)
 
 
 class _Executions:
@@ -86,7 +131,7 @@ class _Executions:
     supporting itself. With `closed` it also happens if that does: then just one set of events is
     left, those of the furthest execution. Where guards are conjunctive and nothing is closed,
     moments are left out: what a set closed under guards holds can happen if anything of it can.
-    A guard is one clause; one that held under a choice would have the choice's boolean in it.
+    A guard is one clause.
     """
 
     def __init__(
@@ -267,7 +312,7 @@ def decide(model: Model, rules: tuple[Rule, ...], limits: Limits = LIMITS) -> De
         The instances of each rule, and all that breaks one, what needs the fewest events first.
         What the limits leave open is unknown.
     """
-    guards = sum(_guards(model))
+    guards = number_of_guards(model)
     if guards > limits.guards:
         why = f"{guards} guards, more than the {limits.guards} that are given to the solver"
         unknown = dict.fromkeys((rule.code for rule in rules), why)
@@ -275,10 +320,36 @@ def decide(model: Model, rules: tuple[Rule, ...], limits: Limits = LIMITS) -> De
     return Decider(model, _Solver(limits)).decision(NAME, rules)
 
 
-def _guards(model: Model) -> Iterator[int]:
-    for graph in (model.progress, model.happens_before):
-        yield len(graph.after)
-        yield from (len(credit.arrived) ** 2 for credit in graph.credits)
+def decide_outcomes(
+    outcomes: Sequence[Settled], rules: tuple[Rule, ...], limits: Limits = LIMITS
+) -> tuple[Decision, ...]:
+    """Decide `rules` in every outcome of choices as `decide` does in one, the outcomes at once.
+
+    A choice is a boolean an alternative. Of each rule it is asked whether any outcome has an
+    execution that breaks it; only those that have one are looked at by themselves. Outcomes with
+    weak communicators, and what the limits leave open together, are decided one by one.
+    """
+    found: list[Decision] = []
+    for some in batches(outcomes, limits.guards):
+        found += _decided_at_once(some, rules, limits)
+    return tuple(found)
+
+
+def _decided_at_once(
+    outcomes: Sequence[Settled], rules: tuple[Rule, ...], limits: Limits
+) -> Iterator[Decision]:
+    solver = _Solver(limits)
+    together = AtOnce(outcomes, solver) if len(outcomes) > 1 else None
+    if together is not None:
+        with suppress(ExhaustedError):
+            together.look(rules)
+    for number, each in enumerate(outcomes):
+        decision = None
+        if together is not None and not solver.exhausted:
+            decision = together.decision(number, NAME, rules)
+        if decision is None or solver.exhausted:
+            decision = decide(each.model, rules, limits)
+        yield decision
 
 
 def explain(model: Model, before: int, after: int, limits: Limits = LIMITS) -> Explanation:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.as_run import AsRun
-from pipeproof.ir.operations import ANY
+from pipeproof.ir.operations import ANY, NONE
 from pipeproof.ir.sets import distinct
 from pipeproof.ir.transport import Match, Transport
 from pipeproof.lowering.outcomes import Name, alternatives, chosen, open_receives, received, unclear
@@ -24,10 +24,15 @@ Furthest = Callable[[Model], npt.NDArray[np.bool_]]
 
 
 class Outcome(NamedTuple):
-    """One outcome: the schedule in which it came, and what was chosen, in words."""
+    """One outcome: the schedule in which it came, and what was chosen, in words.
+
+    `picked` says the same as pairs of a choice and its alternative: of each CHOOSE what came, of
+    each open receive the rank that it takes from.
+    """
 
     run: AsRun
     label: str
+    picked: tuple[tuple[str, str], ...] = ()
 
 
 class TooManyError(Exception):
@@ -64,7 +69,9 @@ def outcomes(run: AsRun, transport: Transport, furthest: Furthest, most: int) ->
             number += 1
             if number > most:
                 raise TooManyError
-            yield Outcome(each.run, ", ".join(filter(None, (label, each.label))))
+            named = tuple((f"{n.name} {n.copy} {n.turn}", what) for n, what in outcome.items())
+            both = ", ".join(filter(None, (label, each.label)))
+            yield Outcome(each.run, both, (*named, *each.picked))
 
 
 def _matched(run: AsRun, transport: Transport, furthest: Furthest, most: int) -> Iterator[Outcome]:
@@ -94,7 +101,14 @@ def _matched(run: AsRun, transport: Transport, furthest: Furthest, most: int) ->
                 f"{run.spelled.text(int(run.base[row]))} takes from rank {source}"
                 for row, source in sorted(sources.items())
             )
-            yield Outcome(received(run, sources, values), said)
+            picked = tuple((_place(run, row), str(sources.get(row, NONE))) for row in wide)
+            yield Outcome(received(run, sources, values), said, picked)
+
+
+def _place(run: AsRun, row: int) -> str:
+    """Return what a receive is known by, in every outcome the same."""
+    ops = run.operations
+    return f"from {ops.rank[row]}.{ops.position[row]}.{ops.member[row]}"
 
 
 def _model(run: AsRun, transport: Transport) -> Model:

@@ -1,0 +1,88 @@
+"""Outcomes of choices that are decided at once are decided as each is by itself."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from pipeproof.engines import smt
+from pipeproof.errors import InputError, UnsupportedFeatureError
+from pipeproof.proofs.outcomes import TooManyError
+from pipeproof.semantics.choices import Settled
+from pipeproof.semantics.model import Model
+from pipeproof.verdict import replay
+from pipeproof.verdict.decision import Decision
+from tests.engines.choosing import settled, with_choices
+from tests.properties.test_every_instruction import Maker
+from tests.semantics.made import rules
+
+
+def said(made: Model, decision: Decision) -> list[object]:
+    """All that a decision says, but for the executions."""
+    return [
+        dict(decision.instances),
+        dict(decision.unknown),
+        decision.complete,
+        *(
+            (
+                each.rule.code,
+                [made.frame.place(spot) for spot in each.finding.spots],
+                each.finding.facts,
+                each.cost,
+                each.reached,
+                len(each.trace) > 0,
+            )
+            for each in decision.broken
+        ),
+    ]
+
+
+def drawn(seed: int) -> str:
+    """A random schedule with choices, of either kind."""
+    if seed % 2:
+        return with_choices(seed)
+    maker = Maker(seed)
+    maker.choices = True
+    return maker.text()
+
+
+def every(seeds: range) -> Iterator[list[Settled]]:
+    for seed in seeds:
+        try:
+            yield from settled(drawn(seed))
+        except (InputError, UnsupportedFeatureError, TooManyError):
+            continue
+
+
+def compare(seeds: range) -> Counter[str]:
+    """Hold both ways against each other, and replay each execution in its outcome."""
+    counts: Counter[str] = Counter()
+    for some in every(seeds):
+        together = smt.decide_outcomes(some, rules())
+        assert len(together) == len(some)
+        for each, found in zip(some, together, strict=True):
+            alone = smt.decide(each.model, rules())
+            counts["outcomes"] += 1
+            counts["broken"] += len(alone.broken)
+            counts["complete"] += alone.complete
+
+            assert said(each.model, found) == said(each.model, alone), each.picked
+            for broken in found.broken:
+                if len(broken.trace):
+                    replay.check(each.model, broken)
+    return counts
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_the_solver_says_the_same_at_once_and_one_by_one(block: int) -> None:
+    counts = compare(range(8 * block, 8 * block + 8))
+
+    assert counts["outcomes"] > 8
+    assert counts["broken"] > 15
+    assert counts["complete"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(20))
+def test_the_solver_says_the_same_of_many(block: int) -> None:
+    assert compare(range(1000 + 50 * block, 1050 + 50 * block))["outcomes"] > 50
