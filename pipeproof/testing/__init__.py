@@ -8,6 +8,8 @@ def test_my_schedule_is_legal() -> None:
     assert_legal(MySchedule(mock_stages(ranks=4, stages_per_rank=2), 8))
 ```
 
+`pipeproof.testing.conformance` is for those who write an engine.
+
 torch is never imported here: its objects are read by what they hold.
 """
 
