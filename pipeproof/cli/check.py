@@ -26,6 +26,7 @@ from pipeproof.cli._options import (
 from pipeproof.cli._output import COLOURS, complain, emit, wants_colour
 from pipeproof.cli._progress import Watch, watching
 from pipeproof.cli._rooms import Member, names
+from pipeproof.cli._why import places, why_option
 from pipeproof.ir.reading import ReadOptions
 from pipeproof.ir.source import Document
 from pipeproof.verdict.result import FileReport, Result
@@ -45,6 +46,7 @@ class _Values(Asking):
     engine: str
     budget: str | None
     frontier: str | None
+    why: tuple[str, ...]
     format_: str
     output: str | None
     color: str
@@ -70,6 +72,7 @@ class _Values(Asking):
 )
 @budget_option
 @frontier_option
+@why_option
 @asking_options
 @reading_options
 @click.option("--format", "format_", type=Member(reports), default="text", show_default=True)
@@ -108,6 +111,9 @@ def command(**values: Unpack[_Values]) -> int:
 
 def _limited(judge: Judge, values: _Values, watch: Watch, stop: Stop) -> Judge:
     """Return what judges no further than it may, shows how far it is, and stops when asked to."""
+    why = places(values["why"])
+    if why is not None:
+        judge = replace(judge, asked=replace(judge.asked, why=why))
     if values["budget"] is None and judge.bookmark is None and not watch.shows:
         return judge
     limited = effort(values["budget"])

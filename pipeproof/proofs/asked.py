@@ -49,6 +49,8 @@ class Asked:
 
     `select` and `ignore` are rule codes or prefixes of them. `live` asks for the most that is live
     at once, which is told anyway where the file gives sizes. `effort` says how far engines go.
+    `why` holds places, rank and position, at which it is explained why what is proved holds; no
+    place asks for the first few pairs that only what ranks wait for orders, None for nothing.
     """
 
     transports: tuple[str, ...] = ()
@@ -58,3 +60,4 @@ class Asked:
     engine: str = graph.NAME
     live: bool = False
     effort: Effort = Effort()
+    why: tuple[tuple[int, int], ...] | None = None

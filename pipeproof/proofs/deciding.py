@@ -16,7 +16,15 @@ from pipeproof.semantics.logic import HAPPENS_BEFORE, Rule
 from pipeproof.semantics.model import Model
 from pipeproof.semantics.steps import ends_sharded_as_it_starts, left_open, unended, uneven
 from pipeproof.verdict.decision import Decision
-from pipeproof.verdict.verdict import Live, Outcome, TransportVerdict, Undecided, Violation, Warned
+from pipeproof.verdict.verdict import (
+    Explained,
+    Live,
+    Outcome,
+    TransportVerdict,
+    Undecided,
+    Violation,
+    Warned,
+)
 
 __all__ = ["Deciding", "one_step_decides"]
 
@@ -30,7 +38,7 @@ class Deciding(NamedTuple):
     `rules` are those that are judged, `wanted` tells of a code whether it is asked for, `refused`
     says that a runtime refuses to lower the order, `buffered` whether the schedule is legal under
     every blocking buffered transport. What a certificate is written from is added to `kept`,
-    where it is given.
+    where it is given. Where something goes wrong, `partial`, not everything need happen.
     """
 
     schedule: Schedule
@@ -40,6 +48,7 @@ class Deciding(NamedTuple):
     refused: str | None
     buffered: Callable[[], bool]
     kept: list[tuple[Model, Decision]] | None
+    partial: bool = False
 
     def verdict(self, transport: Transport, model: Model, *, one_decides: bool) -> TransportVerdict:
         """Return the verdict over one model, every counterexample replayed.
@@ -67,7 +76,16 @@ class Deciding(NamedTuple):
             warnings=self._warnings(transport, decision),
             violations=told,
             live=self._live(model),
+            explanations=self._explained(model),
         )
+
+    def _explained(self, model: Model) -> tuple[Explained, ...]:
+        if self.asked.why is None or "PP" in model.unjudged:
+            return ()
+        from pipeproof.proofs.explaining import explained  # noqa: PLC0415  when asked for
+
+        judged = tuple(rule for rule in self.rules if rule.code not in model.unjudged)
+        return explained(model, judged, self.asked.why)
 
     def _live(self, model: Model) -> tuple[Live, ...]:
         """Return the most that is live at once, where it is asked for or sized."""
@@ -118,7 +136,8 @@ class Deciding(NamedTuple):
         for code, reason in growing:
             if (why := reason(model.frame)) is not None:
                 found.setdefault(code, f"any number of steps: {why}")
-        if not decision.complete and not decision.broken and self.wanted("PP301"):
+        complete = decision.complete or self.partial
+        if not complete and not decision.broken and self.wanted("PP301"):
             found.setdefault("PP301", "not everything happens, and no selected rule says why")
         return tuple(Undecided(c, why) for c, why in sorted(found.items()) if self.wanted(c))
 

@@ -20,8 +20,8 @@ Json = str | int | list["Json"] | dict[str, "Json"]
 class Kept:
     """The frontiers of one schedule, by transport and name; whoever explores keeps them here.
 
-    `schedule` is a digest of the schedule as run and of what is asked of it. What was read is handed out once it is asked
-    for; what is kept is what would be written.
+    `schedule` is a digest of the schedule as run and of what is asked of it. What was read is
+    handed out once it is asked for; what is kept is what would be written.
     """
 
     def __init__(self, schedule: str, known: Mapping[tuple[str, str], Frontier]) -> None:

@@ -7,7 +7,9 @@ from pipeproof.errors import Problem
 from pipeproof.ir.sizes import UNIT
 from pipeproof.verdict.result import FileReport, Result
 from pipeproof.verdict.verdict import (
+    Explained,
     FileVerdict,
+    Hop,
     Live,
     Place,
     TraceStep,
@@ -103,6 +105,32 @@ def _transport(report: FileReport, verdict: TransportVerdict) -> _Json:
         "instances": _counts(verdict.instances),
         **({"outcomes": verdict.outcomes} if verdict.outcomes > 1 else {}),
         **({"live": [live_object(each) for each in verdict.live]} if verdict.live else {}),
+        **_explanations(report, verdict),
+    }
+
+
+def _explanations(report: FileReport, verdict: TransportVerdict) -> Mapping[str, _Json]:
+    told = [_explained(report, each) for each in verdict.explanations]
+    return {"explanations": told} if told else {}
+
+
+def _explained(report: FileReport, told: Explained) -> _Json:
+    return {
+        "rules": list(told.rules),
+        "at": _place(report, told.at),
+        "needs": told.needs or None,
+        "known": told.known,
+        "hops": [_hop(each) for each in told.hops],
+        "credits": [_step(each) for each in told.sends],
+    }
+
+
+def _hop(hop: Hop) -> _Json:
+    return {
+        "before": _step(hop.before),
+        "after": _step(hop.after),
+        "crosses": hop.crosses,
+        "needed": hop.needed,
     }
 
 

@@ -6,6 +6,7 @@ from io import StringIO
 from textwrap import wrap
 
 from pipeproof.reports._clean import clean, excerpt
+from pipeproof.reports._explained import explained_lines
 from pipeproof.reports._live import live_lines
 from pipeproof.reports._trace import told
 from pipeproof.verdict.result import ERROR, FileReport, Quote, Result
@@ -81,6 +82,8 @@ def _judged(report: FileReport, verdict: FileVerdict) -> Iterator[_Line]:
     yield from _transports(verdict, shown)
     yield from _open(verdict)
     yield from _live(verdict)
+    for line in explained_lines(verdict):
+        yield from _wrapped(line)
     yield from _covered(verdict)
 
 

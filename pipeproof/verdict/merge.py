@@ -47,6 +47,7 @@ def merged(verdicts: Sequence[TransportVerdict], labels: Sequence[str]) -> Trans
         violations=tuple(violations),
         live=_live(verdicts),
         outcomes=len(verdicts),
+        explanations=tuple(dict.fromkeys(each for v in verdicts for each in v.explanations)),
     )
 
 

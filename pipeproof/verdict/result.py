@@ -84,12 +84,13 @@ class Result:
 def quoted(
     verdict: FileVerdict, places: Places, text: str, file: str | None = None
 ) -> Mapping[int, Quote]:
-    """Return what stands in `text` at each place that a violation of `verdict` names.
+    """Return what stands in `text` at each place that `verdict` names.
 
     `file` is whose text it is, where that is not the file that was judged.
     """
-    violations = [v for each in verdict.transports for v in each.violations]
-    rows = sorted({place.row for violation in violations for place in violation.at} - {-1})
+    named = [place for each in verdict.transports for v in each.violations for place in v.at]
+    named += [told.at for each in verdict.transports for told in each.explanations]
+    rows = sorted({place.row for place in named} - {-1})
     lines = text.split("\n") if rows else []
     quotes: dict[int, Quote] = {}
     for row in rows:

@@ -9,7 +9,7 @@ from pipeproof.semantics.model import Model
 from pipeproof.verdict.decision import Broken, Decision
 from pipeproof.verdict.verdict import Place, TraceStep, Violation
 
-__all__ = ["trace", "violations"]
+__all__ = ["place", "trace", "violations"]
 
 _END = "end of program"
 
@@ -21,7 +21,7 @@ def violations(model: Model, decision: Decision) -> tuple[Violation, ...]:
     found: list[Violation] = []
     for broken in decision.broken:
         spots = broken.finding.spots
-        at = tuple(sorted((_place(frame, spot) for spot in spots), key=_in_order))
+        at = tuple(sorted((place(frame, spot) for spot in spots), key=_in_order))
         key = (broken.rule.code, tuple((p.rank, p.position, p.row) for p in at))
         if at and frame.run.copies > 1 and key in told:
             continue
@@ -48,7 +48,8 @@ def _violation(model: Model, broken: Broken, at: tuple[Place, ...], *, first: bo
     )
 
 
-def _place(frame: Frame, spot: Spot) -> Place:
+def place(frame: Frame, spot: Spot) -> Place:
+    """Return a place in words."""
     rank, position = frame.place(spot)
     if spot.row < 0:
         return Place(rank, position, _END, -1)

@@ -7,7 +7,9 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 __all__ = [
+    "Explained",
     "FileVerdict",
+    "Hop",
     "Live",
     "Outcome",
     "Place",
@@ -110,6 +112,34 @@ class Warned(NamedTuple):
     message: str
 
 
+class Hop(NamedTuple):
+    """One event that comes before another because the second waits for it.
+
+    `crosses` says that they are not of one program. `needed` says that without this wait the pair
+    that is explained would not be ordered, None where that was not asked.
+    """
+
+    before: TraceStep
+    after: TraceStep
+    crosses: bool
+    needed: bool | None = None
+
+
+class Explained(NamedTuple):
+    """Why what an operation needs comes first in every execution.
+
+    `hops` and the credits of `sends` suffice, and none can be left out of them; where `known` is
+    False nothing so small is known. Without `rules` no rule asks for anything there that holds.
+    """
+
+    rules: tuple[str, ...]
+    at: Place
+    needs: str = ""
+    hops: tuple[Hop, ...] = ()
+    sends: tuple[TraceStep, ...] = ()
+    known: bool = True
+
+
 @dataclass(frozen=True, slots=True)
 class TransportVerdict:
     """What holds of one schedule under one transport.
@@ -118,6 +148,7 @@ class TransportVerdict:
     number of optimizer steps covered. `assumes` are ids of the register in `docs/trust.md`.
     `live` is the most that is live at once, where it is asked for or the file gives sizes.
     `outcomes` is the number of outcomes of the runtime's choices that were judged.
+    `explanations` say why what is proved holds, where it is asked for.
     """
 
     name: str
@@ -132,6 +163,7 @@ class TransportVerdict:
     violations: tuple[Violation, ...] = ()
     live: tuple[Live, ...] = ()
     outcomes: int = 1
+    explanations: tuple[Explained, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

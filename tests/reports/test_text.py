@@ -8,7 +8,15 @@ import pytest
 
 from pipeproof.reports import text
 from pipeproof.verdict.result import FileReport, Quote, Result
-from pipeproof.verdict.verdict import Outcome, Place, TraceStep, Violation, Warned
+from pipeproof.verdict.verdict import (
+    Explained,
+    Hop,
+    Outcome,
+    Place,
+    TraceStep,
+    Violation,
+    Warned,
+)
 from tests.reports.made import (
     DEADLOCK,
     proved,
@@ -213,3 +221,45 @@ def test_colour_changes_no_word() -> None:
 
     assert "\x1b[" in coloured
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
+
+
+def test_what_makes_it_safe_is_told_without_what_a_program_orders_by_itself() -> None:
+    def step(event: str, phase: str, rank: int, position: int) -> TraceStep:
+        return TraceStep(event, phase, rank, position)
+
+    path = (
+        step("F0.0", "drained", 0, 1),
+        step("SEND F0.0 to=1", "done", 0, 1),
+        step("0F1", "start", 0, 2),
+        step("0F1", "done", 0, 2),
+        step("0F2", "start", 0, 3),
+    )
+    crosses = (True, False, False, False)
+    hops = tuple(
+        Hop(a, b, each, True if each else None)
+        for a, b, each in zip(path, path[1:], crosses, strict=False)
+    )
+    at = Place(0, 3, "0F2", 3, 0, 2)
+    explanations = (
+        Explained(("PP502", "PP503"), at, "", hops),
+        Explained(("PP501",), at, "F0.0", (hops[0]._replace(needed=False),), (path[0],)),
+        Explained(("PP501",), at, "F0.0", known=False),
+        Explained((), at),
+    )
+    made = replace(transport("gloo", Outcome.PROVED), explanations=explanations)
+    found = verdict(made, outcome=Outcome.PROVED, path="a")
+    page = text.render(Result("0", (FileReport("a", found),))).splitlines()
+
+    start = page.index("  what makes it safe under gloo:")
+    assert page[start + 1 : start + 11] == [
+        "    r0.3 0F2 needs what comes before it (PP502, PP503):",
+        "      r0.1 SEND F0.0 drained -> r0.1 SEND F0.0 to=1 ends -> r0.3 0F2 starts",
+        "      without the wait at r0.1 it would not be",
+        "    r0.3 0F2 needs F0.0 (PP501):",
+        "      r0.1 SEND F0.0 drained -> r0.1 SEND F0.0 to=1 ends",
+        "      and for want of room until enough messages have arrived: r0.1 SEND F0.0 drained",
+        "      without the wait at r0.1 others would order it",
+        "    r0.3 0F2 needs F0.0 (PP501):",
+        "      ordered, but no small set of waits is known that does it",
+        "    r0.3 0F2: nothing that is proved has to come first",
+    ]
