@@ -31,6 +31,7 @@ __all__ = [
 Decide = Callable[[Model, tuple[Rule, ...]], Decision]
 _Places = tuple[tuple[int, int], ...]
 _FIRST = "graph"
+_BUDGET = "the solver's budget"
 
 USUAL = Effort()
 """As far as engines go where nothing is asked of them."""
@@ -88,7 +89,10 @@ def _solved(effort: Effort, model: Model, rules: tuple[Rule, ...]) -> Decision:
     from pipeproof.engines import smt  # noqa: PLC0415  z3 is loaded when asked for
 
     steps = effort.rlimit or 0
-    return smt.decide(model, rules, smt.LIMITS._replace(question=steps, total=steps))
+    found = smt.decide(model, rules, smt.LIMITS._replace(question=steps, total=steps))
+    said = f"{_BUDGET} of {steps} steps"
+    unknown = {code: why.replace(_BUDGET, said) for code, why in found.unknown.items()}
+    return found._replace(unknown=unknown)
 
 
 def decide_all(model: Model, rules: tuple[Rule, ...], effort: Effort = USUAL) -> Decision:

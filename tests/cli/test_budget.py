@@ -28,7 +28,7 @@ def unknown(out: str) -> dict[str, str]:
         ("explore", "seconds=0.000000001", "the budget of 1e-09 s ended the exploration after"),
         ("explore", "memory=1B", "the budget of 1 bytes ended the exploration after"),
         ("explore", "memory=0.5KiB,states=4,seconds=60", "the budget of 4 states"),
-        ("smt", "rlimit=1", "the solver's budget is used up"),
+        ("smt", "rlimit=1", "the solver's budget of 1 steps is used up"),
     ],
 )
 def test_a_budget_that_runs_out_is_unknown_and_says_what_was_covered(

@@ -121,7 +121,7 @@ def test_an_engine_goes_no_further_than_it_is_asked_to() -> None:
     short, few = open_("explore", Effort(states=3)), open_("smt", Effort(rlimit=3))
 
     assert "the budget of 3 states ended the exploration after" in short["PP301"]
-    assert "the solver's budget is used up" in few["PP301"]
+    assert "the solver's budget of 3 steps is used up" in few["PP301"]
     assert "the budget of 0 s ended" in open_("explore", Effort(seconds=0.0))["PP301"]
     assert "the budget of 1 bytes ended" in open_("explore", Effort(memory=1))["PP301"]
     assert open_("explore", Effort(rlimit=1)) == open_("smt", Effort(states=1000)) == {}
