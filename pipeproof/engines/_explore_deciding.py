@@ -11,12 +11,24 @@ from pipeproof.engines._explore_blocked import Blocked
 from pipeproof.engines._explore_budget import Spent
 from pipeproof.engines._explore_frontier import Frontier, Reached, explore, fingerprint
 from pipeproof.engines._explore_guards import System, Walk, events_of
+from pipeproof.engines._explore_late import Late
 from pipeproof.engines._explore_least import LeastSets, behind, phased
 from pipeproof.engines._explore_live import Candidate, Watched
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.sizes import size_text
-from pipeproof.semantics.found import NO_EVENT, Finding, Holds, Needs, Spot
-from pipeproof.semantics.logic import Acyclic, All, AtMost, Axiom, Empty, Enforced, Never, Rel
+from pipeproof.semantics.found import NO_EVENT, Finding, Holds, Needs, Spot, once_a_place
+from pipeproof.semantics.logic import (
+    Acyclic,
+    All,
+    AtMost,
+    Axiom,
+    Empty,
+    Enforced,
+    Finally,
+    Never,
+    NotAfter,
+    Rel,
+)
 from pipeproof.semantics.model import Model
 from pipeproof.semantics.waiting import Cycle, cycles
 
@@ -27,12 +39,13 @@ class Wrong(NamedTuple):
     """A finding that breaks an axiom.
 
     Its run must not have the event `without`, if there is one; `state`, if it is not empty, holds
-    the events of a run that shows it.
+    the events of a run that shows it; `run`, if it is not empty, is one.
     """
 
     finding: Finding
     without: int = NO_EVENT
     state: frozenset[int] = frozenset()
+    run: tuple[int, ...] = ()
 
 
 class Decided(NamedTuple):
@@ -113,8 +126,8 @@ class Deciding:
             case Empty(rel):
                 found = self.model.findings(rel)
                 return Decided(found.instances, tuple(map(Wrong, found.found)))
-            case Never(rel):
-                return self._never(rel)
+            case Never() | Finally() | NotAfter():
+                return self._happening(axiom)
             case Acyclic(_, through):
                 return self._acyclic(through)
             case Enforced(rel, _):
@@ -129,6 +142,39 @@ class Deciding:
 
     def _covered(self, said: str) -> str:
         return f"{self.spent.over} ended the exploration after {self.spent.total} states: {said}"
+
+    def _happening(self, axiom: Never | Finally | NotAfter) -> Decided:
+        """Decide what is asked of single events, or of where nothing more can happen."""
+        match axiom:
+            case Never(rel):
+                return self._never(rel)
+            case Finally(rel):
+                return self._finally(rel)
+            case NotAfter(rel):
+                return self._not_after(rel)
+
+    def _finally(self, rel: Rel) -> Decided:
+        if not self.finished:
+            return Decided(0, (), self._covered("where it ends is open"))
+        ends = [self.model.ending(rel, self.happened(state)) for state in self.reached.ends]
+        found = once_a_place(finding for end in ends for finding in end.found)
+        instances = max((end.instances for end in ends), default=0)
+        return Decided(instances, tuple(map(Wrong, found)))
+
+    def _not_after(self, rel: Rel) -> Decided:
+        found = self.model.findings(rel)
+        if not found.found:
+            return Decided(found.instances)
+        walks = (self.furthest, self.late if len(self.model.weak) else self.furthest)
+        if self.spent.over:
+            return Decided(found.instances, (), self._covered("what happens is open"))
+        late = Late(self.order, *walks, self.spent, found.found)
+        runs = {id(finding): run for finding, run in late.wrong}
+        first = once_a_place(finding for finding, _ in late.wrong)
+        wrong = tuple(Wrong(finding, run=runs[id(finding)]) for finding in first)
+        open_ = "with weak communicators not every execution was looked at" if late.weak else ""
+        open_ = self._covered(f"{late.left} places are open") if late.left else open_
+        return Decided(found.instances, wrong, open_)
 
     def _never(self, rel: Rel) -> Decided:
         found = self.model.findings(rel)

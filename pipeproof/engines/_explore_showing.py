@@ -9,7 +9,7 @@ from pipeproof.engines._explore_deciding import Deciding, Wrong
 from pipeproof.engines._explore_guards import Walk
 from pipeproof.engines._explore_least import behind, phased, shortest
 from pipeproof.semantics.found import NO_EVENT, Finding
-from pipeproof.semantics.logic import Acyclic, Rule
+from pipeproof.semantics.logic import Acyclic, Finally, Rule
 from pipeproof.semantics.relations.storage import held_back
 from pipeproof.verdict.decision import Broken
 
@@ -45,6 +45,7 @@ class Showing:
             known = known | self._held
         reached = known.issuperset(starts)
         reached &= finding.event == NO_EVENT or finding.event in deciding.happening
+        reached |= bool(wrong.run)
         trace: list[int] = []
         wanted = self._left > 0 or rule.code not in self._shown
         if starts and wanted and (reached or deciding.finished):
@@ -93,7 +94,9 @@ class Showing:
 
     def _run(self, rule: Rule, wrong: Wrong, starts: list[int]) -> list[int]:
         deciding, finding = self._deciding, wrong.finding
-        if isinstance(rule.axiom, Acyclic):
+        if wrong.run:
+            return list(wrong.run)
+        if isinstance(rule.axiom, Acyclic | Finally):
             return self._stuck_run
         targets = starts
         if finding.event != NO_EVENT and finding.event in deciding.happening:

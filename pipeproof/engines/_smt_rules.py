@@ -6,13 +6,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pipeproof.engines._smt_ask import ExhaustedError, Solver
+from pipeproof.engines._smt_late import Late
 from pipeproof.engines._smt_live import Moment, moments
 from pipeproof.engines._smt_orders import SPENT, Most, Orders
 from pipeproof.engines._smt_show import Found, broken
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.sizes import size_text
 from pipeproof.semantics.found import Finding, Needs, Spot
-from pipeproof.semantics.logic import Acyclic, All, AtMost, Axiom, Empty, Enforced, Never, Rel, Rule
+from pipeproof.semantics.logic import (
+    Acyclic,
+    All,
+    AtMost,
+    Axiom,
+    Empty,
+    Enforced,
+    Finally,
+    Never,
+    NotAfter,
+    Rel,
+    Rule,
+)
 from pipeproof.semantics.model import Model
 from pipeproof.verdict.decision import Decision
 
@@ -31,6 +44,7 @@ class Decider:
         self.model = model
         self.frame = model.frame
         self.orders = Orders(model, solver)
+        self._late = Late(model, solver)
         self._needs: dict[Rel, Needs] = {}
         self._open: list[str] = []
 
@@ -57,9 +71,8 @@ class Decider:
             case Empty(rel):
                 listed = self.model.findings(rel)
                 return listed.instances, [Found(rule, each) for each in listed.found]
-            case Never(rel):
-                listed = self.model.findings(rel)
-                return listed.instances, self._happening(rule, list(listed.found))
+            case Never() | Finally() | NotAfter():
+                return self._of_events(rule, axiom)
             case Acyclic(_, through):
                 return self._acyclic(rule, through)
             case Enforced(rel, _):
@@ -71,6 +84,24 @@ class Decider:
             case All(axioms):
                 parts = [self._decide(rule, each) for each in axioms]
                 return sum(n for n, _ in parts), [each for _, found in parts for each in found]
+
+    def _of_events(self, rule: Rule, axiom: Never | Finally | NotAfter) -> tuple[int, list[Found]]:
+        """Return what happens and must not, or holds where nothing more can happen."""
+        if isinstance(axiom, Never):
+            listed = self.model.findings(axiom.rel)
+            return listed.instances, self._happening(rule, list(listed.found))
+        if isinstance(axiom, NotAfter):
+            listed = self.model.findings(axiom.rel)
+            self._late.open.clear()
+            late = [Found(rule, each, trace) for each, trace in self._late.late(listed.found)]
+            self._open += self._late.open
+            return listed.instances, late
+        run = self.orders.progress
+        if run is None:
+            self._open.append(_BEFORE_RUN)
+            return 0, []
+        end = self.model.ending(axiom.rel, run.happened)
+        return end.instances, [Found(rule, each) for each in end.found]
 
     def needs(self, rel: Rel) -> Needs:
         """Return the pairs of a relation that must be ordered."""

@@ -8,7 +8,7 @@ from pipeproof.engines._smt_ask import Execution
 from pipeproof.engines._smt_orders import Orders
 from pipeproof.ir.operations import IntArray
 from pipeproof.semantics.found import Finding
-from pipeproof.semantics.logic import Acyclic, Rule
+from pipeproof.semantics.logic import Acyclic, Finally, NotAfter, Rule
 from pipeproof.semantics.relations.storage import held_back
 from pipeproof.verdict.decision import Broken
 
@@ -51,6 +51,8 @@ class _Showing:
         rule, finding = found.rule, found.finding
         run = self.orders.progress
         trace, reached = _NOTHING, False
+        if found.trace is not None and isinstance(rule.axiom, NotAfter):
+            return Broken(rule, finding, self.cost(finding), found.trace, reached=True)
         if run is not None:
             reached = self._reached(found, run)
             if len(finding.spots) and (self._left > 0 or rule.code not in self._shown):
@@ -66,7 +68,7 @@ class _Showing:
         return places and (finding.event < 0 or bool(there[finding.event]))
 
     def _trace(self, found: Found, run: Execution, *, reached: bool) -> IntArray:
-        if isinstance(found.rule.axiom, Acyclic):
+        if isinstance(found.rule.axiom, Acyclic | Finally):
             return run.sorted(np.arange(len(run.moment)) < self.model.events)
         if found.trace is not None and reached:
             return found.trace

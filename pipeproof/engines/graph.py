@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from pipeproof.engines._late import Late
 from pipeproof.engines._live import Peak, overfull, peaks
 from pipeproof.engines._order import Ancestors, HappensBefore
 from pipeproof.engines._sweep import Run, run
@@ -15,7 +16,19 @@ from pipeproof.ir.sets import among, either, first_of
 from pipeproof.ir.sizes import size_text
 from pipeproof.semantics.found import Finding, Needs, Spot
 from pipeproof.semantics.frame import Frame
-from pipeproof.semantics.logic import Acyclic, All, AtMost, Axiom, Empty, Enforced, Never, Rel, Rule
+from pipeproof.semantics.logic import (
+    Acyclic,
+    All,
+    AtMost,
+    Axiom,
+    Empty,
+    Enforced,
+    Finally,
+    Never,
+    NotAfter,
+    Rel,
+    Rule,
+)
 from pipeproof.semantics.model import Model
 from pipeproof.semantics.relations.storage import held_back
 from pipeproof.verdict.decision import Broken, Decision
@@ -45,6 +58,10 @@ class _Decider:
     def order(self) -> HappensBefore:
         return HappensBefore(self.model)
 
+    @cached_property
+    def late(self) -> Late:
+        return Late(self.order)
+
     @property
     def ancestors(self) -> Ancestors:
         return self.order.ancestors
@@ -64,12 +81,8 @@ class _Decider:
     def decide(self, axiom: Axiom) -> tuple[int, list[Finding]]:
         """Return the number of instances of an axiom, and where it does not hold."""
         match axiom:
-            case Empty(rel):
-                found = self.model.findings(rel)
-                return found.instances, list(found.found)
-            case Never(rel):
-                found = self.model.findings(rel)
-                return found.instances, [f for f in found.found if self.run.level[f.event] >= 0]
+            case Empty() | Never() | Finally() | NotAfter():
+                return self._found(axiom)
             case Acyclic(_, through):
                 return self._acyclic(through)
             case Enforced(rel, _):
@@ -80,6 +93,18 @@ class _Decider:
             case All(axioms):
                 parts = [self.decide(each) for each in axioms]
                 return sum(n for n, _ in parts), [f for _, found in parts for f in found]
+
+    def _found(self, axiom: Empty | Never | Finally | NotAfter) -> tuple[int, list[Finding]]:
+        if isinstance(axiom, Finally):
+            found = self.model.ending(axiom.rel, self.run.happened)
+            return found.instances, list(found.found)
+        found = self.model.findings(axiom.rel)
+        listed = list(found.found)
+        if isinstance(axiom, Never):
+            listed = [each for each in listed if self.run.level[each.event] >= 0]
+        elif isinstance(axiom, NotAfter):
+            listed, self.open = self.late.late(listed)
+        return found.instances, listed
 
     def _at_most(self, measure: Rel) -> tuple[int, list[Finding]]:
         if not self.model.is_bounded(measure):
@@ -174,6 +199,7 @@ class _Showing:
         starts = self._starts(finding)
         held = self.held if isinstance(rule.axiom, Acyclic) else np.zeros(0, np.int64)
         reached = bool(np.all(happened[starts] | among(starts, held))) and not self._misses(finding)
+        reached |= isinstance(rule.axiom, NotAfter)
         trace = np.zeros(0, np.int64)
         if len(starts) and (self.left > 0 or rule.code not in self.shown):
             self.shown.add(rule.code)
@@ -190,7 +216,9 @@ class _Showing:
 
     def _trace(self, rule: Rule, finding: Finding, starts: IntArray) -> IntArray:
         run = self.decider.run
-        if isinstance(rule.axiom, Acyclic):
+        if isinstance(rule.axiom, NotAfter):
+            return self.decider.late.trace(finding)
+        if isinstance(rule.axiom, Acyclic | Finally):
             events = np.flatnonzero(run.happened)
         elif len(self.decider.model.weak) or self.decider.model.happens_before.credits:
             last = self._last(finding, starts)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from pipeproof.errors import Problem
+from pipeproof.frontends._spec_faults import check_faults
 from pipeproof.frontends._spec_nodes import Items, Node, Scalar, Table, wrong
 from pipeproof.ir.operations import Operations
 from pipeproof.ir.reading import Mistakes, ReadOptions
@@ -52,6 +53,7 @@ def check_facts(
     _check_size(root, schedule, document, options)
     _check_placement(root.entries.get("placement"), schedule, mistakes)
     _check_pipelines(root.entries.get("pipelines"), schedule.stages, mistakes)
+    check_faults(root.entries.get("faults"), schedule, mistakes)
     gradients = root.entries.get("gradients")
     if isinstance(gradients, Table):
         _check_coefficients(gradients.entries.get("coefficients"), schedule, mistakes)

@@ -56,6 +56,8 @@ def _reasons(frame: Frame) -> Iterator[str]:
 
 def _of_runtime(frame: Frame) -> Iterator[str]:
     run, pools = frame.run, _pools(frame)
+    if "faults" in run.schedule.described:
+        yield "faults are chosen"
     if is_left_open(run):
         yield "the runtime chooses"
     if any("take" in pool for pool in pools.values()):

@@ -17,6 +17,7 @@ from pipeproof.lowering.outcomes import has_choices
 from pipeproof.lowering.waits import write_in
 from pipeproof.proofs.asked import Asked
 from pipeproof.proofs.deciding import Deciding, one_step_decides
+from pipeproof.proofs.faults import over_faults
 from pipeproof.proofs.outcomes import TooManyError, outcomes, undecided
 from pipeproof.semantics.model import Model
 from pipeproof.semantics.rules import all_rules
@@ -92,7 +93,7 @@ class Judging:
         """
         self._check_size()
         schedule = self.schedule
-        found = tuple(self._under(each, self._deciding) for each in self.transports)
+        found = tuple(self._judged(each, self._deciding) for each in self.transports)
         return FileVerdict(
             path=self.document.name,
             outcome=worst(tuple(each.outcome for each in found)),
@@ -135,6 +136,11 @@ class Judging:
         if not splits_calls(run, transport):
             run = joined(run)
         return Model(run, transport, write_in(run, transport.wait), self._found[copies])
+
+    def _judged(self, transport: Transport, deciding: Deciding) -> TransportVerdict:
+        found = self._under(transport, deciding)
+        faults = "faults" in self.schedule.described
+        return over_faults(self.run, transport, deciding, found) if faults else found
 
     def _under(self, transport: Transport, deciding: Deciding) -> TransportVerdict:
         if has_choices(self.run(1)) and not undecided(self.run(1), transport):
@@ -186,6 +192,6 @@ class Judging:
         """Whether the schedule is legal under every blocking buffered transport."""
         if self._buffered is None:
             deciding = self._deciding._replace(kept=None)
-            found = (self._under(NAMED[name], deciding) for name in ("buffered", "buffered-1"))
+            found = (self._judged(NAMED[name], deciding) for name in ("buffered", "buffered-1"))
             self._buffered = all(each.outcome is Outcome.PROVED for each in found)
         return self._buffered

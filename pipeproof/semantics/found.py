@@ -1,6 +1,6 @@
 """What a relation holds of, in the two shapes that axioms need."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ __all__ = [
     "Needs",
     "Spot",
     "no_edges",
+    "once_a_place",
 ]
 
 NO_EVENT = -1
@@ -65,13 +66,22 @@ class Finding(NamedTuple):
 
     `event` is the event that must never happen, where the axiom is `Never`. `before` is the event
     that must come first, where the axiom is `Enforced` and an engine names it (NO_EVENT: it stands
-    nowhere).
+    nowhere). Where the axiom is `NotAfter`, `event` must not happen after `before` (NO_EVENT: not
+    at all).
     """
 
     spots: tuple[Spot, ...]
     facts: Mapping[str, str]
     event: int = NO_EVENT
     before: int | None = None
+
+
+def once_a_place(found: Iterable[Finding]) -> list[Finding]:
+    """Return findings without those whose places another one before them has."""
+    first: dict[tuple[Spot, ...], Finding] = {}
+    for each in found:
+        first.setdefault(each.spots, each)
+    return list(first.values())
 
 
 class Findings(NamedTuple):

@@ -16,7 +16,9 @@ __all__ = [
     "Axiom",
     "Empty",
     "Enforced",
+    "Finally",
     "Never",
+    "NotAfter",
     "Order",
     "Rel",
     "Rule",
@@ -77,6 +79,23 @@ class Enforced:
 
 
 @dataclass(frozen=True, slots=True)
+class Finally:
+    """Where nothing more can happen, `rel` holds of nothing; what it holds of depends on that."""
+
+    rel: Rel
+
+
+@dataclass(frozen=True, slots=True)
+class NotAfter:
+    """No event of `rel` happens, in any execution, after the one that stands `before` it.
+
+    Told once for each place. Where none stands before it, it does not happen at all.
+    """
+
+    rel: Rel
+
+
+@dataclass(frozen=True, slots=True)
 class AtMost:
     """What `measure` counts never exceeds its bound, in any execution."""
 
@@ -90,7 +109,7 @@ class All:
     axioms: tuple["Axiom", ...]
 
 
-Axiom = Acyclic | Empty | Never | Enforced | AtMost | All
+Axiom = Acyclic | Empty | Never | Enforced | Finally | NotAfter | AtMost | All
 
 
 class Rule(NamedTuple):

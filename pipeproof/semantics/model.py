@@ -15,7 +15,7 @@ from pipeproof.semantics import assumptions
 from pipeproof.semantics.found import Credit, Edges, Findings, Holds, Needs
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.logic import HAPPENS_BEFORE, PROGRESS, Order, Rel
-from pipeproof.semantics.relations import EDGES, FINDINGS, HOLDS, NEEDS, OF_PROGRAMS
+from pipeproof.semantics.relations import EDGES, ENDINGS, FINDINGS, HOLDS, NEEDS, OF_PROGRAMS
 from pipeproof.semantics.relations.bounds import bound
 from pipeproof.semantics.relations.moving import moving_sets
 from pipeproof.semantics.unjudged import unjudged
@@ -86,6 +86,15 @@ class Model:
             found[rel.name] = FINDINGS[rel.name](self.frame)
         return found[rel.name]
 
+    def ending(self, rel: Rel, happened: npt.NDArray[np.bool_]) -> Findings:
+        """Return what the relation holds of where nothing more can happen.
+
+        Args:
+            rel: the relation.
+            happened: which events have happened there; gates may stand behind them.
+        """
+        return ENDINGS[rel.name](self.frame, happened)
+
     def edges(self, name: str) -> Edges:
         """Return the pairs of one of the relations that make up an order."""
         return EDGES[name](self.frame)
@@ -123,7 +132,7 @@ class Model:
         never: list[IntArray] = []
         thresholds: list[Credit] = []
         size = frame.events
-        for name in assumptions.relations(frame.transport, order):
+        for name in (*assumptions.relations(frame.transport, order), "struck"):
             edges = EDGES[name](frame)
             moved = size - frame.events
             shifted = edges.pairs

@@ -17,7 +17,8 @@ class Pairing(NamedTuple):
     """Transfers: `send[t]` and `receive[t]` are rows, -1 for an end that does not exist.
 
     `channel[t]` numbers the directed pair of ranks and communicator; `of_row` maps a row to its
-    transfer, -1 for rows that are no messages.
+    transfer, -1 for rows that are no messages. Where a message is duplicated, a receive that takes
+    the copy has the send of the original; `of_row` has the original.
     """
 
     send: IntArray
@@ -41,6 +42,8 @@ def pair_messages(run: AsRun, match: Match) -> Pairing:
     """Pair the k-th send of a channel with its k-th receive; by tag, the k-th of each value."""
     ops = run.operations
     rows = np.flatnonzero(run.is_message)
+    copied = _copied(run)
+    rows = np.sort(np.concatenate((rows, copied))) if len(copied) else rows
     channel = channels(ops, rows, run.schedule.ranks)
     key = channel
     if match is Match.TAG:
@@ -50,15 +53,34 @@ def pair_messages(run: AsRun, match: Match) -> Pairing:
     key = number
     sends = ops.kind[rows] == Kind.SEND
     paired, lone_sends, lone_receives = _join(key, rows, sends)
+    lone_sends = _once(lone_sends, copied)
     send = np.concatenate((paired[0], lone_sends, np.full(len(lone_receives), -1)))
     receive = np.concatenate((paired[1], np.full(len(lone_sends), -1), lone_receives))
     of_row = np.full(len(ops), -1, np.int64)
     number = np.arange(len(send))
-    of_row[send[send >= 0]] = number[send >= 0]
+    of_row[send[send >= 0][::-1]] = number[send >= 0][::-1]  # of an original, not of its copy
     of_row[receive[receive >= 0]] = number[receive >= 0]
     anchor = np.where(send >= 0, send, receive)
     on = channels(ops, anchor, run.schedule.ranks)
     return Pairing(read_only(send), read_only(receive), read_only(on), read_only(of_row))
+
+
+def _copied(run: AsRun) -> IntArray:
+    """Return the sends of messages that are duplicated, once for each copy."""
+    struck = run.faults.struck if run.faults is not None else ()
+    found = [
+        np.flatnonzero((run.base == each.base) & (run.copy == each.copy))
+        for each in struck
+        if each.kind == "duplicated"
+    ]
+    return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+
+def _once(lone: IntArray, copied: IntArray) -> IntArray:
+    """Leave out copies that nobody takes: they stay where they are and do nothing."""
+    for row in copied.tolist():
+        lone = np.delete(lone, np.flatnonzero(lone == row)[:1])
+    return lone
 
 
 def pair_signals(run: AsRun) -> tuple[IntArray, IntArray, IntArray]:

@@ -11,7 +11,6 @@ from pipeproof.semantics.frame import Frame
 __all__ = ["unjudged"]
 
 _KEYS: dict[str, tuple[str, ...]] = {
-    "faults": ("PP106", "PP301", "PP706"),
     "staleness": (),
     "makespan": ("PP902",),
 }

@@ -2,6 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
+import numpy as np
+import numpy.typing as npt
+
 from pipeproof.semantics.found import Edges, Findings, Holds, Needs
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.relations import (
@@ -10,6 +13,7 @@ from pipeproof.semantics.relations import (
     dependencies,
     diverging,
     duplicates,
+    faulty,
     gradients,
     holds,
     identity,
@@ -26,7 +30,7 @@ from pipeproof.semantics.relations import (
     versions,
 )
 
-__all__ = ["EDGES", "FINDINGS", "HOLDS", "NEEDS", "OF_PROGRAMS"]
+__all__ = ["EDGES", "ENDINGS", "FINDINGS", "HOLDS", "NEEDS", "OF_PROGRAMS"]
 
 EDGES: Mapping[str, Callable[[Frame], Edges]] = {
     "program": running.program,
@@ -42,6 +46,7 @@ EDGES: Mapping[str, Callable[[Frame], Edges]] = {
     "grouped": moving.grouped,
     "entered": moving.entered,
     "guarded": storage.guarded,
+    "struck": faulty.struck,
 }
 NEEDS: Mapping[str, Callable[[Frame], Needs]] = {
     "forwards": dependencies.forwards,
@@ -54,6 +59,11 @@ NEEDS: Mapping[str, Callable[[Frame], Needs]] = {
     "in_flight": storage.in_flight,
     "freed": storage.freed,
 }
+ENDINGS: Mapping[str, Callable[[Frame, npt.NDArray[np.bool_]], Findings]] = {
+    "diverged": faulty.diverged,
+    "waiting": faulty.waiting,
+}
+"""What is looked for where nothing more can happen, by which events have happened there."""
 HOLDS: Mapping[str, Callable[[Frame], Holds]] = {"memory": holds.memory}
 FINDINGS: Mapping[str, Callable[[Frame], Findings]] = {
     "missing": identity.missing,
@@ -89,6 +99,7 @@ FINDINGS: Mapping[str, Callable[[Frame], Findings]] = {
     "overwritten": storage.overwritten,
     "misread": storage.misread,
     "overfull": bounds.overfull,
+    "late_steps": faulty.late_steps,
     "unfreed": bounds.unfreed,
     "mixed": versions.mixed,
     "off_policy": versions.off_policy,

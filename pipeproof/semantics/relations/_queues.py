@@ -87,9 +87,17 @@ def _order(frame: Frame, before: IntArray, after: IntArray) -> IntArray:
 
 
 def _leaves(frame: Frame, rows: IntArray) -> IntArray:
-    """Return when message ends leave their queue."""
+    """Return when message ends leave their queue; a dropped message leaves that of its sender."""
     transfers = frame.pairing.of_row[rows]
-    return frame.arrived(transfers) if frame.together else frame.completed(rows)
+    if not frame.together:
+        return frame.completed(rows)
+    arrived = frame.arrived(transfers)
+    faults = frame.run.faults
+    for each in faults.struck if faults is not None else ():
+        if each.kind == "dropped":
+            own = (frame.run.base[rows] == each.base) & (frame.run.copy[rows] == each.copy)
+            arrived = np.where(own, frame.drained(transfers), arrived)
+    return arrived
 
 
 def _enters(frame: Frame, rows: IntArray) -> IntArray:

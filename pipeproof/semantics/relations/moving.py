@@ -87,6 +87,7 @@ def credited(frame: Frame) -> Edges:
     capacity = frame.transport.capacity or 1
     pairing = frame.pairing
     _, sent, _ = _all(frame)
+    sent = sent[pairing.of_row[pairing.send[sent]] == sent]  # the copy of a message takes no room
     order = np.lexsort((pairing.send[sent], pairing.channel[sent]))
     sent = sent[order]
     channel = pairing.channel[sent]
@@ -138,10 +139,12 @@ def grouped(frame: Frame) -> Edges:
 def moving_sets(frame: Frame) -> IntArray:
     """Number, for each transfer, the brackets that move together with it under atomic groups."""
     pairing, instruction = frame.pairing, frame.ops.instruction
-    linked = np.flatnonzero((pairing.send >= 0) & (pairing.receive >= 0))
+    own = pairing.send >= 0
+    own[own] = pairing.of_row[pairing.send[own]] == np.flatnonzero(own)  # not of a copy
+    linked = np.flatnonzero(own & (pairing.receive >= 0))
     left, right = instruction[pairing.send[linked]], instruction[pairing.receive[linked]]
     set_of = _linked_sets(left, right, frame.instructions)
-    anchor = np.where(pairing.send >= 0, pairing.send, pairing.receive)
+    anchor = np.where(own, pairing.send, pairing.receive)
     return np.asarray(set_of[instruction[anchor]])
 
 

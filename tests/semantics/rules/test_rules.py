@@ -9,8 +9,20 @@ import pytest
 from pipeproof.api import judge_text
 from pipeproof.errors import InternalError
 from pipeproof.semantics import rules as room
-from pipeproof.semantics.logic import Acyclic, All, AtMost, Axiom, Empty, Enforced, Never, Rule
-from pipeproof.semantics.relations import FINDINGS, HOLDS, NEEDS
+from pipeproof.semantics.logic import (
+    Acyclic,
+    All,
+    AtMost,
+    Axiom,
+    Empty,
+    Enforced,
+    Finally,
+    Never,
+    NotAfter,
+    Rule,
+)
+from pipeproof.semantics.policies import under_faults
+from pipeproof.semantics.relations import ENDINGS, FINDINGS, HOLDS, NEEDS
 from pipeproof.semantics.rules import all_rules
 from pipeproof.verdict.verdict import FileVerdict
 
@@ -47,7 +59,9 @@ def relations(axiom: Axiom) -> list[str]:
             return []
         case All(axioms):
             return [name for each in axioms for name in relations(each)]
-        case Empty(rel) | Never(rel) | Enforced(rel, _) | AtMost(rel):
+        case (
+            Empty(rel) | Never(rel) | Enforced(rel, _) | AtMost(rel) | Finally(rel) | NotAfter(rel)
+        ):
             return [rel.name]
 
 
@@ -90,10 +104,10 @@ def _knows(axiom: Axiom) -> None:
             assert (order.purpose, through) in {
                 *(("progress", "messages"), ("progress", "collectives")),
             }
-        case Empty(rel):
+        case Empty(rel) | Never(rel) | NotAfter(rel):
             assert rel.name in FINDINGS
-        case Never(rel):
-            assert rel.name in FINDINGS
+        case Finally(rel):
+            assert rel.name in ENDINGS
         case Enforced(rel, by):
             assert rel.name in NEEDS
             assert by.purpose == "happens-before"
@@ -125,10 +139,11 @@ def test_only_a_dependence_on_buffering_warns() -> None:
 
 
 def test_every_relation_of_findings_is_used_by_one_rule() -> None:
-    used = [name for rule in RULES for name in relations(rule.axiom)]
+    rules = (*RULES, *under_faults(RULES))
+    used = [name for rule in rules for name in relations(rule.axiom)]
 
     assert sorted([*used, "unentered"]) == sorted(
-        [*FINDINGS, *NEEDS, *HOLDS]
+        [*FINDINGS, *NEEDS, *HOLDS, *ENDINGS]
     )  # PP205 asks for unentered
 
 

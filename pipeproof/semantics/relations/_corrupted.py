@@ -1,0 +1,177 @@
+"""What rests on a corrupted message: the value is followed to the steps that take it."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from pipeproof.ir.accesses import awaited_reads, supply, writes
+from pipeproof.ir.actions import Kind
+from pipeproof.ir.operations import IntArray
+from pipeproof.semantics.frame import Frame
+from pipeproof.semantics.relations._windows import (
+    boundaries,
+    contributions,
+    param_of,
+    steps_before,
+)
+from pipeproof.semantics.relations.running import meetings
+
+__all__ = ["steps_that_rest_on"]
+
+_OF_FORWARD = (Kind.B, Kind.I, Kind.W, Kind.R)
+
+
+def steps_that_rest_on(frame: Frame, sends: IntArray) -> dict[int, str]:
+    """Return the STEPs that take what rests on messages, each with what it takes, in words.
+
+    A value makes what its readers make rest on it: a forward all that its backward uses, also
+    recomputed, a backward the gradient of its stage; a TIE and a NORM carry it to other stages.
+    """
+    spoilt = _Values(frame).spoilt(sends)
+    return _Gradients(frame).taken([row for row in contributions(frame).tolist() if row in spoilt])
+
+
+class _Values:
+    """Who reads what from whom, over all ranks."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+        ops, reading = frame.ops, awaited_reads(frame.run)
+        writer = supply(ops, reading, writes(frame.run)).writer
+        self._readers: dict[int, list[int]] = defaultdict(list)
+        for row, source in zip(reading.rows.tolist(), writer.tolist(), strict=True):
+            self._readers[source].append(row)
+        self._of: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+        for row in np.flatnonzero(ops.is_kind(Kind.F, *_OF_FORWARD)).tolist():
+            self._of[self._key(row, int(ops.kind[row]))].append(row)
+
+    def spoilt(self, sends: IntArray) -> frozenset[int]:
+        """Return the rows that read something that rests on messages, by the rows that send."""
+        todo = [row for send in sends.tolist() for row in self._received(send)]
+        found = set(todo)
+        while todo:
+            for row in self._behind(todo.pop()):
+                if row not in found:
+                    found.add(row)
+                    todo.append(row)
+        return frozenset(found)
+
+    def _key(self, row: int, kind: int) -> tuple[int, int, int]:
+        ops = self._frame.ops
+        return kind, int(ops.stage[row]), int(ops.microbatch[row])
+
+    def _received(self, send: int) -> list[int]:
+        pairing = self._frame.pairing
+        rows = pairing.receive[pairing.send == send]
+        return [row for row in rows.tolist() if row >= 0]
+
+    def _behind(self, row: int) -> Iterator[int]:
+        """Yield what rests on what a row makes or keeps."""
+        yield from self._readers[row]
+        kind = Kind(int(self._frame.ops.kind[row]))
+        if kind is Kind.SEND:
+            yield from self._received(row)
+        elif kind in (Kind.F, Kind.R):
+            for each in _OF_FORWARD:
+                yield from self._of[self._key(row, each)]
+        elif kind is Kind.I:
+            yield from self._of[self._key(row, Kind.W)]
+        yield from self._handed_on(row, kind)
+
+    def _handed_on(self, row: int, kind: Kind) -> Iterator[int]:
+        """Yield what later segments of a microbatch, or later users of a state, take over."""
+        ops, segments = self._frame.ops, self._frame.run.schedule.segments
+        _, stage, microbatch = self._key(row, kind)
+        first = microbatch - microbatch % segments
+        if kind is Kind.F:
+            for later in range(microbatch + 1, first + segments):
+                yield from self._of[kind, stage, later]
+            state = ops.attributes.get(row, {}).get("state")
+            for other, said in ops.attributes.items() if state else ():
+                if other > row and said.get("state") == state and ops.stage[other] == stage:
+                    yield other
+        elif kind in (Kind.B, Kind.I):
+            for earlier in range(first, microbatch):
+                yield from self._of[kind, stage, earlier]
+
+
+class _Gradients:
+    """Follows what was added to a gradient to the STEP that takes it."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+        ops = frame.ops
+        rows = boundaries(frame)
+        self._steps = rows[ops.kind[rows] == Kind.STEP]
+        self._turn = steps_before(frame, self._steps)
+        self._meeting: Mapping[int, tuple[int, ...]] = {
+            row: each.entries for each in meetings(frame) for row in each.entries
+        }
+        self._changes = np.flatnonzero(ops.is_kind(Kind.ZERO, Kind.B, Kind.W, Kind.TIE, Kind.NORM))
+
+    def taken(self, rows: list[int]) -> dict[int, str]:
+        """Return the STEPs that take what rows put into a gradient, in words what they take."""
+        found: dict[int, str] = {}
+        todo, seen = list(rows), set(rows)
+        while todo:
+            row = todo.pop(0)
+            for step in self._takers(row):
+                if self._is_cleared(row, step):
+                    continue
+                found.setdefault(step, self._frame.text(row))
+                for other in self._carried(row, step):
+                    if other not in seen:
+                        seen.add(other)
+                        todo.append(other)
+        return found
+
+    def _takers(self, row: int) -> list[int]:
+        """Return the STEPs, in parts, that end the window in which a row stands."""
+        frame, ops = self._frame, self._frame.ops
+        turn = int(steps_before(frame, np.asarray([row]))[0])
+        own = (ops.stage[self._steps] == ops.stage[row]) & (self._turn == turn)
+        own &= (ops.rank[self._steps] == ops.rank[row]) & (self._steps > row)
+        return [step for step in self._steps[own].tolist() if self._alike(row, step)]
+
+    def _alike(self, row: int, other: int) -> bool:
+        """Whether two rows are about one parameter, or one of them about the whole stage."""
+        names = {param_of(self._frame, row), param_of(self._frame, other)}
+        return len(names) == 1 or "" in names
+
+    def _between(self, row: int, step: int) -> list[int]:
+        ops, rows = self._frame.ops, self._changes
+        rows = rows[(rows > row) & (rows < step)]
+        found: list[int] = rows[ops.stage[rows] == ops.stage[row]].tolist()
+        return found
+
+    def _is_cleared(self, row: int, step: int) -> bool:
+        """Whether what a row put there is cleared or overwritten, all of it, before a STEP."""
+        ops, name = self._frame.ops, param_of(self._frame, row)
+        for other in self._between(row, step):
+            whole = param_of(self._frame, other) in ("", name)
+            assigns = ops.attributes.get(other, {}).get("mode") == "assign"
+            if whole and (ops.kind[other] == Kind.ZERO or assigns):
+                return True
+        return False
+
+    def _carried(self, row: int, step: int) -> Iterator[int]:
+        """Yield the ties and norms of other stages that take it over from this one."""
+        ops = self._frame.ops
+        for other in self._between(row, step):
+            if ops.kind[other] == Kind.TIE and self._alike(row, other):
+                yield from (each for each in self._meeting.get(other, ()) if each != other)
+            elif ops.kind[other] == Kind.NORM:
+                yield from self._normed_with(other)
+
+    def _normed_with(self, row: int) -> Iterator[int]:
+        """Yield the norms of one step that are over the same ranks."""
+        ops, frame = self._frame.ops, self._frame
+        norms = np.flatnonzero(ops.is_kind(Kind.NORM))
+        turns = steps_before(frame, norms)
+        turn = int(steps_before(frame, np.asarray([row]))[0])
+        ranks = ops.attributes.get(row, {}).get("ranks", "").split(",")
+        for other in norms[turns == turn].tolist():
+            said = ops.attributes.get(other, {}).get("ranks", "").split(",")
+            if set(said) == set(ranks):
+                yield other
