@@ -1,7 +1,7 @@
 """Guards as the explorer runs them: states, eager steps, and what moves only at quiescence."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,7 +12,7 @@ from pipeproof.errors import InternalError
 from pipeproof.semantics.model import Graph, Model
 from pipeproof.semantics.weak import movable
 
-__all__ = ["System", "Walk", "bits_of", "choices", "events_of"]
+__all__ = ["System", "Walk", "bits_of", "choices", "events_of", "require_reducible"]
 
 _STEPS = 512  # between two looks at the budget
 
@@ -76,10 +76,7 @@ class System:
         Raises:
             InternalError: there is one; the reduction would leave executions out.
         """
-        for event, counters in self.negated.items():
-            if event not in self.deferred and any(c not in self.deferred for c in counters):
-                message = f"event {event} is eager and its guard is negated on eager steps"
-                raise InternalError(message)
+        require_reducible(self.negated, self.deferred)
 
     @cached_property
     def limits(self) -> dict[int, tuple[Threshold, int]]:
@@ -112,6 +109,22 @@ def choices(system: System, state: int) -> tuple[int, ...]:
     """Return the choice steps of a quiescent state; a model has none, all its guards decide."""
     del system, state
     return ()
+
+
+def require_reducible(negated: Mapping[int, Iterable[int]], deferred: Collection[int]) -> None:
+    """Refuse a step that is not deferred and whose guard is negated on such steps.
+
+    Args:
+        negated: for each step what must not have happened, or not all of it, when it is taken.
+        deferred: the steps that are taken only where no other can be.
+
+    Raises:
+        InternalError: there is one.
+    """
+    for event, counters in negated.items():
+        if event not in deferred and any(each not in deferred for each in counters):
+            message = f"event {event} is eager and its guard is negated on eager steps"
+            raise InternalError(message)
 
 
 class Walk:

@@ -6,13 +6,22 @@ are taken as soon as they can be; what comes first is asked by forbidding it. `e
 no such short cut: it visits every state of every interleaving, to hold the other against.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pipeproof.engines._explore_budget import Budget, Progress, Spent
+from pipeproof.engines._explore_choices import (
+    Counts,
+    choice_system,
+    explore_choices,
+    explore_choices_fully,
+)
 from pipeproof.engines._explore_deciding import Deciding, Wrong
 from pipeproof.engines._explore_frontier import Frontier, Reached, fingerprint
 from pipeproof.engines._explore_full import Explored, explore_fully
+from pipeproof.engines._explore_guards import bits_of
 from pipeproof.engines._explore_showing import Showing
+from pipeproof.ir.operations import IntArray
+from pipeproof.semantics.choices import Beside, Settled
 from pipeproof.semantics.logic import Rule
 from pipeproof.semantics.model import Model
 from pipeproof.verdict.decision import Decision
@@ -20,11 +29,14 @@ from pipeproof.verdict.decision import Decision
 __all__ = [
     "NAME",
     "Budget",
+    "Counts",
     "Explored",
     "Frontier",
     "Reached",
     "decide",
+    "decide_outcomes",
     "explore_fully",
+    "explore_outcomes_fully",
     "name_of",
     "reduced",
 ]
@@ -71,6 +83,46 @@ def decide(  # noqa: PLR0913  each says one thing
     if kept is not None:
         kept(_bookmark(model, deciding), deciding.spent.over)
     return Decision(NAME, instances, broken, complete=deciding.complete, unknown=unknown)
+
+
+def decide_outcomes(
+    outcomes: Sequence[Settled],
+    rules: tuple[Rule, ...],
+    *,
+    budget: Budget | None = None,
+    progress: Progress | None = None,
+) -> tuple[Decision, ...]:
+    """Decide `rules` in every outcome of choices as `decide` does in one, explored at once.
+
+    One exploration finds how far all outcomes come: what happens in all that are left happens
+    once. Outcomes with weak communicators are explored one by one, and so are all where the budget
+    ends.
+    """
+    ends: tuple[int, ...] | None = None
+    if len(outcomes) > 1 and not any(len(each.model.weak) for each in outcomes):
+        beside = Beside(outcomes)
+        spent = Spent(budget or Budget(), progress)
+        ends = explore_choices(choice_system(beside), spent)
+    if ends is None:
+        return tuple(decide(e.model, rules, budget=budget, progress=progress) for e in outcomes)
+    known = zip(outcomes, ends, beside.events, strict=True)
+    stands = [_ended(each.model, end, own) for each, end, own in known]
+    return tuple(
+        decide(each.model, rules, budget=budget, progress=progress, frontier=stand)
+        for each, stand in zip(outcomes, stands, strict=True)
+    )
+
+
+def explore_outcomes_fully(outcomes: Sequence[Settled], *, budget: Budget | None = None) -> Counts:
+    """Visit every state of every outcome that has no weak communicators, those of several once."""
+    system = choice_system(Beside(outcomes))
+    return explore_choices_fully(system, Spent(budget or Budget()))
+
+
+def _ended(model: Model, end: int, own: IntArray) -> Frontier:
+    """Return where an exploration of one outcome stands: nothing is left of it."""
+    happened = [k for k, event in enumerate(own.tolist()) if end >> event & 1]
+    return Frontier(name_of(model), 1, (), seen={"ends": (bits_of(happened, model.events),)})
 
 
 def name_of(model: Model) -> str:

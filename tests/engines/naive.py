@@ -1,13 +1,16 @@
 """Every interleaving of a model in plain sets: slow, short, and nothing like the engines."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from pipeproof.semantics.choices import Settled
 from pipeproof.semantics.model import Graph, Model
 
-__all__ = ["Naive", "naive"]
+__all__ = ["Naive", "naive", "naive_outcomes"]
 
 State = frozenset[int]
+Words = frozenset[str]
+Left = frozenset[int]
 
 
 class Naive(NamedTuple):
@@ -77,3 +80,66 @@ def naive(model: Model, graph: Graph) -> Naive:
             ends |= set() if steps else {state}
         layers.append(frozenset(following))
     return Naive(tuple(layers[:-1]), transitions, frozenset(ends))
+
+
+def _words(model: Model) -> list[str]:
+    """What each event is, told by where it stands."""
+    frame, ops, pairing = model.frame, model.frame.ops, model.frame.pairing
+    found: list[str] = []
+    for row in ops.first_row.tolist():
+        place = f"r{ops.rank[row]}.{ops.position[row]}"
+        found += [f"start {place}", f"done {place}"]
+    found += [f"end r{rank}" for rank in range(frame.ranks)]
+    for ends in zip(pairing.send.tolist(), pairing.receive.tolist(), strict=True):
+        said = [
+            f"r{ops.rank[e]}.{ops.position[e]}.{ops.member[e]}" if e >= 0 else "-" for e in ends
+        ]
+        found += [f"drained {said}", f"arrived {said}"]
+    return found
+
+
+class Together(NamedTuple):
+    """All states of all outcomes, steps and choices alike, and where nothing more can happen."""
+
+    states: int
+    transitions: int
+    ends: frozenset[tuple[Words, Left]]
+
+
+def naive_outcomes(some: Sequence[Settled]) -> Together:
+    """Visit every state: what has happened, and the outcomes that are left.
+
+    A choice that is open may be made wherever something can happen in some of them only.
+    """
+    words = [_words(each.model) for each in some]
+    guards = [_Guards(each.model, each.model.progress) for each in some]
+    numbers = [{word: number for number, word in enumerate(own)} for own in words]
+
+    def following(state: tuple[Words, Left]) -> Iterator[tuple[Words, Left]]:
+        happened, left = state
+        able = {
+            k: {
+                words[k][e]
+                for e in guards[k].enabled(frozenset(numbers[k][word] for word in happened))
+            }
+            for k in left
+        }
+        both = set.intersection(*able.values())
+        yield from ((happened | {word}, left) for word in both)
+        if set.union(*able.values()) > both:
+            for name in {name for k in left for name, _ in some[k].picked}:
+                what = {k: dict(some[k].picked).get(name) for k in left}
+                if len(set(what.values())) > 1:
+                    for each in set(what.values()):
+                        yield happened, frozenset(k for k in left if what[k] == each)
+
+    first = Words(), frozenset(range(len(some)))
+    seen, todo, ends, transitions = {first}, [first], set[tuple[Words, Left]](), 0
+    while todo:
+        state = todo.pop()
+        steps = list(following(state))
+        transitions += len(steps)
+        ends |= set() if steps else {state}
+        todo += set(steps) - seen
+        seen |= set(steps)
+    return Together(len(seen), transitions, frozenset(ends))

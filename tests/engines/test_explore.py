@@ -7,25 +7,31 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeproof.engines import explore
-from pipeproof.engines._explore_guards import System, choices
+from pipeproof.engines import _explore_choices, explore
+from pipeproof.engines._explore_budget import Spent
+from pipeproof.engines._explore_choices import choice_system, explore_choices
+from pipeproof.engines._explore_guards import System, choices, require_reducible
 from pipeproof.engines.explore import (
     NAME,
     Budget,
     Explored,
     Frontier,
     decide,
+    decide_outcomes,
     explore_fully,
+    explore_outcomes_fully,
     name_of,
     reduced,
 )
 from pipeproof.errors import InputError, InternalError
 from pipeproof.ir.transport import Match, Transport
+from pipeproof.semantics.choices import Beside
 from pipeproof.semantics.logic import HAPPENS_BEFORE, PROGRESS
 from pipeproof.semantics.model import Model
 from pipeproof.verdict import replay
 from pipeproof.verdict.decision import Broken, Decision
-from tests.engines.naive import naive
+from tests.engines.choosing import choosing
+from tests.engines.naive import naive, naive_outcomes
 from tests.semantics.made import (
     BUFFERED,
     CROSSED,
@@ -448,3 +454,86 @@ def test_weak_messages_of_a_trace_move_where_nothing_else_can_happen() -> None:
     for broken in found:
         assert len(broken.trace)
         replay.check(made, broken)
+
+
+# Outcomes
+
+
+SMALL = [
+    ("CHOOSE q a|b; 0F0 if=q:a",),
+    ("CHOOSE q a|b; SEND v to=1 if=q:a; 0F0", "1F0; RECV v from=0 if=q:a; 1F1 if=q:b"),
+    ("CHOOSE p a|b|c; 0F0 if=p:b; CHOOSE q a|b if=p:c; 0F1 if=q:a", "1F0 if=q:b"),
+    ("RECV v from=any; 0F0; RECV v from=any", "SEND v to=0; 1F0", "SEND v to=0"),
+    ("CHOOSE q a|b; SEND u to=1 if=q:a; SEND v to=1", "1F0; RECV v from=0; RECV u from=0 if=q:a"),
+    (
+        "0F0; SEND u to=1; SEND v to=1; CHOOSE q a|b",
+        "RECV v from=0 if=q:a; RECV u from=0; 1F0 if=q:b",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "transport", ["rendezvous", "buffered-1", "rendezvous-atomic", "nccl-edge"]
+)
+@pytest.mark.parametrize("programs", SMALL)
+def test_all_interleavings_of_all_outcomes_are_counted(
+    programs: tuple[str, ...], transport: str
+) -> None:
+    some = choosing(*programs, transport=transport)
+    wanted, found = naive_outcomes(some), explore_outcomes_fully(some)
+
+    assert found.complete
+    assert (found.states, found.transitions) == (wanted.states, wanted.transitions)
+    assert sorted((e.happened.bit_count(), e.left.bit_count()) for e in found.ends) == sorted(
+        (len(happened), len(left)) for happened, left in wanted.ends
+    )
+
+
+def test_a_choice_of_two_is_two_steps_and_what_comes_before_is_there_once() -> None:
+    """CHOOSE starts and ends; it is taken either way; 0F0 or not, and the program ends."""
+    found = explore_outcomes_fully(choosing("CHOOSE q a|b; 0F0 if=q:a"))
+
+    assert (found.states, found.transitions, len(found.ends)) == (3 + 4 + 2, 2 + 2 + 3 + 1, 2)
+
+
+def test_a_full_exploration_of_outcomes_that_a_budget_ends_is_not_complete() -> None:
+    assert not explore_outcomes_fully(choosing(*SMALL[1]), budget=Budget(states=5)).complete
+
+
+def test_what_comes_before_the_first_choice_is_explored_once() -> None:
+    before = "; ".join(f"{k}F{k}" for k in range(9))
+    some = choosing(f"{before}; CHOOSE p a|b; CHOOSE q a|b; 0F1 if=p:a; 1F0 if=q:a")
+    spent = Spent(Budget())
+    ends = explore_choices(choice_system(Beside(some)), spent)
+
+    assert ends is not None
+    assert [end.bit_count() for end in ends] == [27, 25, 25, 23]
+    assert spent.states < 50
+    assert sum(each.model.events for each in some) == 100
+
+
+def test_outcomes_that_a_budget_does_not_reach_are_decided_one_by_one() -> None:
+    some = choosing("CHOOSE q a|b; 0F0; 1F1 if=q:a; USE s v if=q:b")
+    for budget in (Budget(states=2), Budget(seconds=0.0), Budget(states=10)):
+        assert [dict(each.unknown) for each in decide_outcomes(some, rules(), budget=budget)] == [
+            dict(decide(each.model, rules(), budget=budget).unknown) for each in some
+        ]
+
+
+def test_a_branch_that_is_left_out_changes_what_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    some = choosing("CHOOSE q a|b; 0F0; 0F1 if=q:a; 1F0 if=q:b")
+    wanted = [each.complete for each in decide_outcomes(some, rules("PP301"))]
+    dividing = _explore_choices._dividing
+    monkeypatch.setattr(_explore_choices, "_dividing", lambda *asked: dividing(*asked)[:1])
+    found = [each.complete for each in decide_outcomes(some, rules("PP301"))]
+
+    assert wanted == [True, True]
+    assert found == [True, False]
+
+
+def test_a_choice_is_no_eager_step() -> None:
+    system = choice_system(Beside(choosing("CHOOSE q a|b; 0F0 if=q:a")))
+    assert system.negated.keys() == system.deferred
+
+    with pytest.raises(InternalError, match="negated on eager steps"):
+        require_reducible(system.negated, frozenset())
