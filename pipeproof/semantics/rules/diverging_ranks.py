@@ -1,7 +1,7 @@
 """Ranks do different things where they must do the same.
 
 All stages take an optimizer step or all leave it out, and all commit it or withdraw it; a
-microbatch is the same sample everywhere.
+microbatch is the same sample everywhere. Where a fault strikes, all keep to one policy.
 
 Why it breaks training: Stages whose weights are of different steps compute a gradient of no
 model.

@@ -1,6 +1,7 @@
 """Weights are updated before the last contribution to their gradient.
 
-All contributions of a stage to a step stand before its STEP.
+All contributions of a stage to a step stand before its STEP. Where a fault strikes, no STEP
+completes after it that should not.
 
 Why it breaks training: The step leaves a microbatch out, and the next one counts it with other
 weights.
