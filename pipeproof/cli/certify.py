@@ -73,6 +73,8 @@ def _tell(name: str, certificate: "Certificate") -> None:
             said = f"proved, {len(each.rules)} rules, {len(each.paths)} paths"
         else:
             said = f"refuted, {each.rule} after {len(each.run)} events"
-        complain(f"{name}: {each.transport}: certified: {said}")
+        where = ", ".join(f"{choice} is {came}" for choice, came in each.outcome)
+        under = f"{each.transport}, where {where}" if where else each.transport
+        complain(f"{name}: {under}: certified: {said}")
     if not certificate.statements:
         complain(f"{name}: nothing to certify, nothing written")

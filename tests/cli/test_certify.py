@@ -39,6 +39,21 @@ def test_a_legal_schedule_is_certified_and_accepted(
     assert said.err == f"{written}: accepted, 2 statements about {path}\n"
 
 
+def test_each_outcome_is_told_and_one_that_lacks_is_rejected(
+    tmp_path: Path, written: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(spec(tmp_path, "CHOOSE c a|b; 0F0 if=c:a", "1F0", transport="gloo", steps=1))
+
+    assert run(["certify", path, "-o", str(written)]) == 0
+    assert "gloo, where c is a: certified: proved" in capsys.readouterr().err
+    assert run(["verify", str(written), path]) == 0
+    content = json.loads(written.read_text())
+    del content["statements"][0]
+    written.write_text(sealed(content))
+    assert run(["verify", str(written), path]) == 4
+    assert "gloo: an outcome is missing" in capsys.readouterr().err
+
+
 def test_a_broken_one_is_certified_with_exit_code_1(tmp_path: Path, written: Path) -> None:
     path = str(spec(tmp_path, *CROSSED, transport="rendezvous"))
 

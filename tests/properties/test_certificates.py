@@ -79,6 +79,24 @@ def test_certificates_of_drawn_programs_are_accepted_and_say_what_was_judged(bat
     assert written > 25
 
 
+QUEUED = "{completion: buffered, capacity: 2, queue: edge, match: tag}"
+
+
+@pytest.mark.parametrize(
+    ("transport", "seed"), [("nccl-small", 251), ("nccl-small", 540), (QUEUED, 433)]
+)
+def test_a_circle_through_buffered_queues_is_accepted(transport: str, seed: int) -> None:
+    """Its places are the ends that wait, not those that they wait behind."""
+    drawn = programs.render(programs.random_programs(random.Random(seed)), "custom")
+    made = certified_text(drawn.replace("transport: custom", f"transport: {transport}"))
+    (said,) = made.certificate.statements
+
+    assert isinstance(said, Refuted)
+    assert said.rule == "PP301"
+    assert not rejected(made, made.certificate.text)
+    assert not apart(made)
+
+
 @pytest.mark.parametrize("path", HALF, ids=lambda path: path.stem)
 def test_certificates_of_the_specs_are_accepted(path: Path) -> None:
     options = ReadOptions(base=path.parent, generate=generate)
