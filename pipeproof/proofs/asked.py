@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING, Protocol
 from pipeproof.engines import graph
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pipeproof.engines._explore_budget import Progress, Stopped
     from pipeproof.engines._explore_frontier import Frontier
+    from pipeproof.semantics.model import Model
+    from pipeproof.verdict.decision import Decision
 
 __all__ = ["ALL", "Asked", "Effort", "Frontiers"]
 
@@ -31,7 +35,7 @@ class Effort:
 
     `states`, `seconds` and `memory`, in bytes, bind the explorer, `rlimit` the solver, in steps of
     its own. `progress` and `stopped` are told and asked while the explorer runs, and `frontiers`
-    keeps where it stands.
+    keeps where it stands. `told` holds what engines have decided before, by name and model.
     """
 
     states: int | None = None
@@ -41,6 +45,7 @@ class Effort:
     progress: "Progress | None" = None
     stopped: "Stopped | None" = None
     frontiers: Frontiers | None = None
+    told: "Mapping[tuple[str, Model], Decision] | None" = None
 
 
 @dataclass(frozen=True, slots=True)

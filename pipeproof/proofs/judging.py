@@ -16,9 +16,11 @@ from pipeproof.lowering.lower import lower
 from pipeproof.lowering.outcomes import has_choices
 from pipeproof.lowering.waits import write_in
 from pipeproof.proofs.asked import Asked
+from pipeproof.proofs.at_once import deciding_at_once
 from pipeproof.proofs.deciding import Deciding, one_step_decides
 from pipeproof.proofs.faults import over_faults
 from pipeproof.proofs.outcomes import TooManyError, outcomes, undecided
+from pipeproof.semantics.choices import Settled
 from pipeproof.semantics.model import Model
 from pipeproof.semantics.rules import all_rules
 from pipeproof.verdict.decision import Decision
@@ -155,26 +157,28 @@ class Judging:
         """Judge every outcome of what the runtime chooses, over two copies if one needs it."""
         try:
             found = self._outcomes(transport, 1)
-            decides = [one_step_decides(model) for model, _ in found]
+            decides = [one_step_decides(each.model) for each, _ in found]
             if self.schedule.steps is None and not all(decides):
                 found = self._outcomes(transport, 2)
                 decides = [False] * len(found)
         except TooManyError:
             return deciding.verdict(transport, self.model(transport), one_decides=False)
+        deciding = deciding_at_once(deciding, [each for each, _ in found])
         verdicts = [
-            deciding.verdict(transport, model, one_decides=one)
-            for (model, _), one in zip(found, decides, strict=True)
+            deciding.verdict(transport, each.model, one_decides=one)
+            for (each, _), one in zip(found, decides, strict=True)
         ]
         return merged(verdicts, [label for _, label in found])
 
-    def _outcomes(self, transport: Transport, copies: int) -> list[tuple[Model, str]]:
+    def _outcomes(self, transport: Transport, copies: int) -> list[tuple[Settled, str]]:
         run = self.run(copies)
         if not splits_calls(run, transport):
             run = joined(run)
-        return [
-            (Model(each.run, transport, write_in(each.run, transport.wait)), each.label)
-            for each in outcomes(run, transport, graph.furthest, _OUTCOMES)
-        ]
+        found: list[tuple[Settled, str]] = []
+        for each in outcomes(run, transport, graph.furthest, _OUTCOMES):
+            model = Model(each.run, transport, write_in(each.run, transport.wait))
+            found.append((Settled(model, each.picked), each.label))
+        return found
 
     @cached_property
     def _deciding(self) -> Deciding:

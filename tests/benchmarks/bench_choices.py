@@ -2,8 +2,8 @@
 
 Run as `python tests/benchmarks/bench_choices.py [smt|explore]`. Post-validation schedules, and
 schedules in which each of several microbatches may be taken or left, are decided both ways: the
-same rules, the same models. Processor seconds are the best of several runs, in turn; the models are made
-before. It prints a table and judges nothing.
+same rules, the same models. Processor seconds are the best of several runs, in turn; the models
+are made before. It prints a table and judges nothing.
 """
 
 import sys
