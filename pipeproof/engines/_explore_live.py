@@ -26,6 +26,8 @@ class Watched:
 
     def __init__(self, system: System, holds: Holds) -> None:
         self._system = system
+        gates = system.size - system.events
+        self._chain: list[int] = [*system.model.frame.chain.tolist(), *([-1] * gates)]
         self._bound = holds.bound if holds.bound is not None else 0
         self._weight: list[int] = [int(each) for each in holds.weight]
         self._of_rank: dict[int, dict[int, list[int]]] = {}  # holds of each rank by their start
@@ -42,12 +44,17 @@ class Watched:
         """Yield the starts at which more than the bound may be live.
 
         The least states that reach the starts of one program only grow; one pass of closures does.
+        Where guards run in a circle, what stands behind a start on its own program is not over.
         """
         for rank, holds in sorted(self._of_rank.items()):
             state: set[int] = set()
             left, begun, live = self._open.copy(), set[int](), 0
+            behind: list[int] = []
             for start, starting in sorted(holds.items()):
-                for event in _grow(self._system, state, start):
+                behind += _grow(self._system, state, start)
+                over = [e for e in behind if self._chain[e] != rank or e <= start]
+                behind = [e for e in behind if self._chain[e] == rank and e > start]
+                for event in over:
                     for hold in self._ends.get(event, ()):
                         left[hold] -= 1
                         live -= self._weight[hold] * (left[hold] == 0 and hold in begun)

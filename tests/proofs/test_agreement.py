@@ -156,6 +156,34 @@ def test_engines_agree_on_what_would_be_live_behind_a_deadlock(bound: str, place
         transport="rendezvous",
     )
 
+    assert_told(spec, places)
+
+
+AWAITS_ITSELF = (
+    "0F0; SEND F0.0 to=1; RECV B1.0 from=1; 0B0",
+    "RECV F0.0 from=0; AWAIT from=1; 1F0; 1F1; 1B0; 1B1; SEND B1.0 to=0; SIGNAL to=1",
+)
+
+
+@pytest.mark.parametrize(("bound", "places"), [("1MiB", 2), ("2MiB", 0)])
+def test_engines_agree_on_what_would_be_live_where_guards_run_in_a_circle(
+    bound: str, places: int
+) -> None:
+    spec = text(
+        *AWAITS_ITSELF,
+        microbatches=2,
+        stages=2,
+        fragment=True,
+        sizes={"keep": "1MiB"},
+        bounds={"memory": bound},
+        transport="rendezvous",
+    )
+
+    assert_told(spec, places)
+
+
+def assert_told(spec: str, places: int) -> None:
+    """The engine that tells, and all together, find PP506 at as many places, and leave nothing."""
     for asked in (Asked(), Asked(engine="all")):
         (under,) = judge_text(spec, "made", asked).transports
         assert not under.unknown
