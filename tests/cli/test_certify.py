@@ -51,7 +51,7 @@ def test_each_outcome_is_told_and_one_that_lacks_is_rejected(
     del content["statements"][0]
     written.write_text(sealed(content))
     assert run(["verify", str(written), path]) == 4
-    assert "gloo: an outcome is missing" in capsys.readouterr().err
+    assert "an outcome is missing" in capsys.readouterr().err
 
 
 def test_a_broken_one_is_certified_with_exit_code_1(tmp_path: Path, written: Path) -> None:
