@@ -52,6 +52,8 @@ def explained(
     found: list[Explained] = []
     for rank, position in places:
         rows = _rows(model.frame, rank, position)
+        if not len(rows):
+            continue
         own = list(_needs(model, rules, rows))[:_MANY]
         told = [each for need in own if (each := teller.told(need)) is not None]
         event = int(model.frame.start(rows[:1])[0])
@@ -60,14 +62,15 @@ def explained(
 
 
 def _rows(frame: Frame, rank: int, position: int) -> IntArray:
-    """Return the rows of the operations at a place, in the first copy of the programs."""
+    """Return the rows of the operations at a place, in the first copy of the programs.
+
+    There is none where a choice passed it over.
+    """
     if 0 <= rank < frame.ranks and position < frame.length(rank):
         own = np.flatnonzero((frame.ops.rank == rank) & (frame.run.copy == 0))
         written = frame.run.written[own]
         stands = frame.run.schedule.operations.position[np.maximum(written, 0)]
-        rows = np.asarray(own[np.where(written >= 0, stands, 0) == position])
-        if len(rows):
-            return rows
+        return np.asarray(own[np.where(written >= 0, stands, 0) == position])
     length = frame.length(rank) if rank < frame.ranks else 0
     has = f"rank {rank} has {length} instructions" if length else f"there are {frame.ranks} ranks"
     found, expected = f"r{rank}.{position} is no place; {has}", "positions count from 0"

@@ -28,6 +28,7 @@ def explained_lines(verdict: FileVerdict) -> Iterator[str]:
 
 def _explained(told: Explained) -> Iterator[str]:
     place = f"r{told.at.rank}.{told.at.position} {told.at.operation}"
+    place += f" (where {told.where})" if told.where else ""
     if not told.rules:
         yield f"  {place}: nothing that is proved has to come first"
         return

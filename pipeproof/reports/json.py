@@ -122,6 +122,7 @@ def _explained(report: FileReport, told: Explained) -> _Json:
         "known": told.known,
         "hops": [_hop(each) for each in told.hops],
         "credits": [_step(each) for each in told.sends],
+        **({"where": told.where} if told.where else {}),
     }
 
 

@@ -1,10 +1,17 @@
 """The verdict over every outcome of what a runtime chooses, from the verdict over each."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 
-from pipeproof.verdict.verdict import Live, TransportVerdict, Undecided, Violation, worst
+from pipeproof.verdict.verdict import (
+    Explained,
+    Live,
+    TransportVerdict,
+    Undecided,
+    Violation,
+    worst,
+)
 
 __all__ = ["merged"]
 
@@ -47,7 +54,7 @@ def merged(verdicts: Sequence[TransportVerdict], labels: Sequence[str]) -> Trans
         violations=tuple(violations),
         live=_live(verdicts),
         outcomes=len(verdicts),
-        explanations=tuple(dict.fromkeys(each for v in verdicts for each in v.explanations)),
+        explanations=tuple(_explanations(verdicts, labels)),
     )
 
 
@@ -55,6 +62,21 @@ def _where(violation: Violation, label: str) -> Violation:
     if not label:
         return violation
     return dataclasses.replace(violation, message=f"{violation.message} (where {label})")
+
+
+def _explanations(
+    verdicts: Sequence[TransportVerdict], labels: Sequence[str]
+) -> Iterator[Explained]:
+    """Yield what is explained in every outcome alike, and by outcome what is not."""
+    alike = frozenset.intersection(*(frozenset(each.explanations) for each in verdicts))
+    told: set[Explained] = set()
+    for verdict, label in zip(verdicts, labels, strict=True):
+        for each in verdict.explanations:
+            if each not in alike:
+                yield each._replace(where=label)
+            elif each not in told:
+                told.add(each)
+                yield each
 
 
 def _order(violation: Violation) -> tuple[int, str, list[tuple[int, int]]]:

@@ -130,6 +130,7 @@ class Explained(NamedTuple):
 
     `hops` and the credits of `sends` suffice, and none can be left out of them; where `known` is
     False nothing so small is known. Without `rules` no rule asks for anything there that holds.
+    `where` says what was chosen, where it is not so in every outcome.
     """
 
     rules: tuple[str, ...]
@@ -138,6 +139,7 @@ class Explained(NamedTuple):
     hops: tuple[Hop, ...] = ()
     sends: tuple[TraceStep, ...] = ()
     known: bool = True
+    where: str = ""
 
 
 @dataclass(frozen=True, slots=True)

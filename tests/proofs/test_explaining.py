@@ -180,3 +180,17 @@ def test_of_every_wait_it_is_said_rightly_whether_the_order_rests_on_it() -> Non
                     assert is_ordered(made, pair, guard) == (not hop.needed)
     assert checked[True] > 40
     assert checked[False] > 5
+
+
+def test_of_choices_it_is_said_in_which_outcome_it_is_so() -> None:
+    chosen = (
+        "CHOOSE c a|b; 0F0; SEND F0.0 to=1; RECV B1.0 from=1; 0B0",
+        "RECV F0.0 from=0; 1F0; USE s v if=c:b; 1B0; SEND B1.0 to=0",
+    )
+    spec = text(*chosen, fragment=True, transport="rendezvous")
+    (alike,) = why(spec, (1, 1))
+    (passed,) = why(spec, (1, 2))
+
+    assert alike.outcomes == 2
+    assert [(told.rules, told.where) for told in alike.explanations] == [(("PP401",), "")]
+    assert [(told.rules, told.where) for told in passed.explanations] == [((), "c is b")]
