@@ -1,0 +1,82 @@
+"""A corrupted value is followed to the steps that rest on it."""
+
+import pytest
+
+from pipeproof.lowering.faults import alternatives, faulted
+from pipeproof.lowering.waits import write_in
+from pipeproof.semantics.model import Model
+from pipeproof.semantics.relations.faulty import late_steps
+from tests.semantics.made import RENDEZVOUS, places, run
+
+
+def rests(*programs: str, name: str = "F0.0", **keys: object) -> list[str]:
+    """The STEPs that rest on a message, where it is corrupted."""
+    faults = {"among": [{"message": name, "fault": "corrupted"}], "policy": "recover"}
+    plain = run(*programs, faults=faults, fragment=True, **keys)
+    told = faulted(plain, next(alternatives(plain)))
+    frame = Model(told, RENDEZVOUS, write_in(told, RENDEZVOUS.wait)).frame
+    return places(frame, late_steps(frame))
+
+
+@pytest.mark.parametrize(
+    ("reader", "found"),
+    [
+        ("1F0; 1B0; 1STEP", "rests"),
+        ("1F0; 1I0; 1W0; 1STEP", "rests"),
+        ("1F0; 1R0; 1B0; 1STEP", "rests"),
+        ("1F0; 1L0; 1B0; 1STEP", "rests"),
+        ("1STEP", "is sound"),
+        ("1F0; 1STEP", "is sound"),
+        ("1F0; 1B0; 1ZERO; 1STEP", "is sound"),
+        ("1F0; 1B0; 1ZERO param=a; 1STEP", "rests"),
+        ("1F0; 1B0 param=a; 1ZERO param=a; 1STEP", "is sound"),
+        ("1F0; 1B0 param=a; 1STEP param=b", "is sound"),
+        ("1F0; 1B0; 1B1 mode=assign; 1STEP", "is sound"),
+        ("1F0; 1B0; 1SKIP", "is sound"),
+        ("1F0; 1STEP; 1B0; 1STEP", "rests"),
+        ("1F0; 1B0; 1STEP; 1ROLLBACK; 1STEP", "rests"),
+        ("1F1; 1B1; 1STEP", "is sound"),
+    ],
+)
+def test_a_value_is_followed_to_the_step_that_takes_it(reader: str, found: str) -> None:
+    programs = ("0F0; 0SEND_F0", f"1RECV_F0; {reader}")
+    last = f"r1.{programs[1].count(';')}"
+
+    assert rests(*programs, microbatches=2) == ([last] if found == "rests" else [])
+
+
+def test_a_value_is_followed_over_ranks() -> None:
+    programs = ("0F0; 0SEND_F0", "1RECV_F0; 1F0; 1SEND_F0", "2RECV_F0; 2F0; 2B0; 2STEP")
+
+    assert rests(*programs) == ["r2.3"]
+
+
+def test_an_extra_input_is_followed() -> None:
+    programs = ("SEND A.0 to=1", "RECV A.0 from=0 buf=s; 1F0 aux=s; 1B0; 1STEP")
+
+    assert rests(*programs, name="A.0") == ["r1.3"]
+
+
+def test_a_tie_and_a_norm_carry_it_to_other_stages() -> None:
+    tie = ("0F0; 0SEND_F0; 0TIE ranks=0,1; 0STEP", "1RECV_F0; 1F0; 1B0; 1TIE ranks=0,1; 1STEP")
+    norm = tuple(program.replace("TIE", "NORM") for program in tie)
+    plain = tuple(program.replace("TIE ranks=0,1", "REDUCE") for program in tie)
+    gradients = {"tied": [[0, 1]]}
+
+    assert rests(*tie, gradients=gradients) == ["r0.3", "r1.4"]
+    assert rests(*norm) == ["r0.3", "r1.4"]
+    assert rests(*plain) == ["r1.4"]
+
+
+def test_a_segment_spoils_those_that_take_over_from_it() -> None:
+    programs = ("0F0; 0SEND_F0", "1RECV_F0; 1F0; 1F1; 1B1; 1STEP")
+
+    assert rests(*programs, segments=2) == ["r1.4"]
+    assert rests(*programs, microbatches=2) == []
+
+
+def test_a_state_that_is_handed_on_spoils_who_takes_it() -> None:
+    programs = ("0F0; 0SEND_F0", "1RECV_F0; 1F0 state=q; 1F1 state=q; 1B1; 1STEP")
+
+    assert rests(*programs, microbatches=2) == ["r1.4"]
+    assert rests(programs[0], programs[1].replace("1F1 state=q", "1F1"), microbatches=2) == []
