@@ -11,6 +11,7 @@ import numpy as np
 from pipeproof.engines import graph
 from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.faults import Faulted
+from pipeproof.ir.operations import ANY
 from pipeproof.ir.transport import Transport
 from pipeproof.lowering.communicators import joined, splits_calls
 from pipeproof.lowering.faults import Alternative, alternatives, faulted
@@ -29,6 +30,7 @@ __all__ = ["over_faults"]
 _MOST = 4096  # alternatives, outcomes of choices counted, that are looked through
 _ORDERED = frozenset({"delayed", "corrupted"})  # faults that keep nothing from happening
 _HARMLESS = _ORDERED | {"duplicated"}
+_COUNTING = frozenset({"dropped", "duplicated"})  # after which other messages are there to be taken
 
 
 class _Struck(NamedTuple):
@@ -110,6 +112,7 @@ class _Faults:
             message = "what is chosen is not looked through"
             raise TooManyError(message)
         listed = list(islice(alternatives(self._run), _MOST + 1))
+        self._require_told(listed)
         found: list[_Struck] = []
         for each in listed:
             found += self._settled(each, _MOST - len(found)) if chooses else [self._struck(each)]
@@ -117,6 +120,13 @@ class _Faults:
                 message = f"more than {_MOST} alternatives are not looked through"
                 raise TooManyError(message)
         return [each for each in found if occurs(each.model.frame)]
+
+    def _require_told(self, listed: list[Alternative]) -> None:
+        """Refuse what nobody says: which message is taken from any rank where one comes or not."""
+        kinds = {each.kind for alternative in listed for each in alternative.struck}
+        if kinds & _COUNTING and np.any(self._run.operations.peer == ANY):
+            message = "what is received from any rank is not looked through where messages get lost"
+            raise TooManyError(message)
 
     def _settled(self, alternative: Alternative, most: int) -> Iterator[_Struck]:
         run = faulted(self._run, alternative)
@@ -177,7 +187,7 @@ class _Faults:
 
     @cached_property
     def _one_decides(self) -> bool:
-        return one_step_decides(self._model(self._one))
+        return not has_choices(self._one) and one_step_decides(self._model(self._one))
 
 
 def _goes_on(model: Model) -> bool:

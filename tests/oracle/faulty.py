@@ -83,6 +83,7 @@ class Faulty(Machine):
         self.earlier.append([])
         self.copies[copy] = original
         self.all |= 1 << copy
+        self.weak |= (self.weak >> original & 1) << copy
         for number in (*sends, *receives):
             self.partner[number] = -1
         for send, receive in zip(line, receives, strict=False):
@@ -103,7 +104,7 @@ class Faulty(Machine):
 
     def successors(self, state: State) -> list[State]:
         """All states one step further: nothing of a rank that has stopped."""
-        taken, _ = state
+        taken, complete = state
         limits = {f.rank: 0 if f.kind == "missing" else f.at for f in self.faults_of_ranks()}
         found = []
         for other in super().successors(state):
@@ -111,6 +112,8 @@ class Faulty(Machine):
             if any(self._begins(r, taken[r]) >= limits.get(r, 10**9) for r in moved):
                 continue
             found.append(other)
+        if not found and self.weak and (more := self._weak_moment(taken, complete)) != complete:
+            found.append((taken, more))
         return found
 
     def faults_of_ranks(self) -> Iterator[Fault]:

@@ -194,6 +194,28 @@ def test_a_receive_from_whichever_rank_takes_what_is_there_after_the_fault() -> 
     assert told(two) == ["PP301 r0.2", "PP106 r0.3"]
 
 
+@pytest.mark.parametrize("kind", ["dropped", "duplicated"])
+def test_what_is_taken_from_any_rank_after_a_loss_is_unknown(kind: str) -> None:
+    programs = ("RECV a from=any h=x; 0STEP", "SEND a to=0 h=x")
+    among = [{"message": "a", "fault": kind}]
+    keys: dict[str, object] = {"fragment": True, "stages": 2, "under": "buffered"}
+    verdict = judged(*programs, among=among, policy="recover", **keys)
+
+    assert verdict.outcome.value == "unknown"
+    assert {each.why for each in verdict.unknown} == {
+        "what is received from any rank is not looked through where messages get lost"
+    }
+
+
+def test_a_root_that_waits_for_nobody_may_step() -> None:
+    programs = ("COLL c ranks=0,1 from=0; 0STEP", "COLL c ranks=0,1 from=0; 1STEP")
+    keys: dict[str, object] = {"fragment": True, "stages": 2, "engine": "all"}
+    to_all = [program.replace(" from=0", "") for program in programs]
+
+    assert told(judged(*programs, among=[MISSING], **keys)) == ["PP706 r0.1"]
+    assert told(judged(*to_all, among=[MISSING], **keys)) == []
+
+
 @pytest.mark.parametrize(
     ("fault", "policy", "outcome"),
     [

@@ -21,7 +21,7 @@ from pipeproof.verdict import replay
 from pipeproof.verdict.decision import Decision
 from tests.oracle import programs as drawing
 from tests.oracle.faulty import Broken, Fault, outcome
-from tests.oracle.instructions import Compute, Instruction, Programs, messages
+from tests.oracle.instructions import NAMED, Compute, Instruction, Programs, messages
 from tests.oracle.machine import TooManyStatesError
 
 CASES = 40
@@ -147,3 +147,29 @@ def test_every_engine_finds_what_the_machine_finds(seed: int) -> None:
             for code, _ in wanted:
                 kinds[code] = kinds.get(code, 0) + 1
     assert all(kinds.get(code, 0) > CASES // 10 for code in ("PP106", "PP301", "PP706"))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_with_weak_communicators_nothing_is_missed_and_nothing_made_up(seed: int) -> None:
+    late = left = 0
+    for number in range(CASES):
+        rng = random.Random(seed * 1000 + number)
+        drawn = with_steps(rng, drawing.random_programs(rng, messages=(1, 4)))
+        transport = {**NAMED["rendezvous"], "weak": ["c", "d"]}
+        faults = (rng.choice(list(every_fault(drawn))),)
+        broken = outcome(drawn, transport, faults)
+        run, named = as_run(drawn, transport)
+        made = model(run, named, "abort", faults)
+        for engine in (graph, explore, smt):
+            decision = engine.decide(made, RULES)
+            found = told(made, decision)
+            steps = {at for code, at in found if code == "PP706"}
+
+            assert steps <= {frozenset({each}) for each in broken.late}
+            assert len(steps) == len(broken.late) or "PP706" in decision.unknown
+            assert found - {("PP706", at) for at in steps} == {
+                each for each in expected("abort", broken) if each[0] != "PP706"
+            }
+            late += len(steps)
+            left += "PP706" in decision.unknown
+    assert late > 3 * left
