@@ -1,0 +1,356 @@
+"""What a schedule asks of its numbers, read from the file: versions, updates and shares."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from functools import cached_property
+from math import lcm, prod
+from typing import NamedTuple
+
+from pipeproof.errors import UnsupportedFeatureError
+from pipeproof.execution._numbers import Names, Numbers
+from pipeproof.execution.witness import Circumstances
+from pipeproof.ir.accesses import known
+from pipeproof.ir.actions import Kind
+from pipeproof.ir.as_run import AsRun
+from pipeproof.ir.operations import ANY
+from pipeproof.ir.schedule import Plain
+
+__all__ = ["Asked", "Line"]
+
+_BACKWARDS = (Kind.B, Kind.I, Kind.W)
+_READERS = (Kind.F, *_BACKWARDS, Kind.R)
+_ADDING = (Kind.B, Kind.W)
+
+
+class Line(NamedTuple):
+    """A microbatch on its way: the stages that it runs through, in order."""
+
+    stages: tuple[int, ...]
+    microbatch: int
+
+
+class Asked:
+    """What is asked of each forward, backward and update of a schedule.
+
+    `home` holds the rows of each stage on its rank, in program order. An end is a STEP or SKIP of
+    a stage; ends of one weight are counted from 0.
+    """
+
+    def __init__(self, run: AsRun, weights: int) -> None:
+        """Read what is asked.
+
+        Args:
+            run: the schedule as run.
+            weights: how many weights a stage of the witness has.
+
+        Raises:
+            UnsupportedFeatureError: the witness cannot show what the schedule asks.
+        """
+        self.run, self.ops, self.schedule = run, run.operations, run.schedule
+        self.weights = range(weights)
+        self.per_step = max(self.schedule.ids_per_step, 1)
+        table = self.schedule.described.get("weights", {})
+        said = table if isinstance(table, Mapping) else {}
+        self.policy, self.each = (
+            str(said.get("policy", "flush")),
+            said.get("updates") == "microbatch",
+        )
+        self._due: dict[tuple[int, int, int | None], dict[int, Fraction]] = {}
+        for why in self._unsupported():
+            raise UnsupportedFeatureError(why)
+        self.home = self._home()
+        self.names = {stage: self._names(stage, weights) for stage in self.home}
+        self.ends = {(stage, k): self._ends(stage, k) for stage in self.home for k in self.weights}
+
+    def _unsupported(self) -> Iterator[str]:
+        ops, schedule = self.ops, self.schedule
+        if self.policy == "latest":
+            yield "under the policy latest a gradient may mix versions: no model has it"
+        if bool(ops.is_kind(Kind.ROLLBACK).any()):
+            yield "updates that are withdrawn are not run"
+        if schedule.segments > 1:
+            yield "segments are not run"
+        if bool(ops.is_kind(Kind.CHOOSE).any()) or (ops.peer == ANY).any():
+            yield "what the runtime chooses is not run"
+
+    def said(self, row: int) -> Mapping[str, str]:
+        """Return what is written behind an operation."""
+        return self.ops.attributes.get(row, {})
+
+    def _home(self) -> dict[int, list[int]]:
+        home: dict[int, list[int]] = {stage: [] for stage in range(self.schedule.stages)}
+        ranks, placement = self.ops.rank.tolist(), self.run.placement
+        for row, stage in enumerate(self.ops.stage.tolist()):
+            if 0 <= stage < self.schedule.stages and placement[stage] == ranks[row]:
+                home[stage].append(row)
+        return home
+
+    def _names(self, stage: int, weights: int) -> Names:
+        """Share the weights of a stage out among the names that it and its copies have for them."""
+        rows = [r for s in self.copies.get(stage, (stage,)) for r in self.home.get(s, ())]
+        parameters = sorted({p for r in rows if (p := self.said(r).get("param")) is not None})
+        own = (self.said(row) for row in self.home[stage])
+        buckets = sorted({each["bucket"] for each in own if "bucket" in each})
+        adding = [r for r in rows if int(self.ops.kind[r]) in _ADDING]
+        rest = not adding or any("param" not in self.said(row) for row in adding)
+        return Names(parameters, buckets, weights, rest=rest)
+
+    def numbers(self, stage: int) -> Numbers:
+        """Return the versions of a stage at the start of its program."""
+        gathers = any(self.ops.kind[row] == Kind.GATHER for row in self.home[stage])
+        return Numbers(self.names[stage], gathers=gathers)
+
+    # updates
+
+    def _ends(self, stage: int, k: int) -> list[int]:
+        ops = self.ops
+        rows = (r for r in self.home[stage] if Kind(int(ops.kind[r])) in (Kind.STEP, Kind.SKIP))
+        return [row for row in rows if k in self.names[stage].of_parameter(self.said(row))]
+
+    @property
+    def steps(self) -> bool:
+        """Whether a STEP or SKIP stands anywhere."""
+        return any(self.ends.values())
+
+    def made_by(self, stage: int, k: int, number: int) -> int | None:
+        """Return the end that makes a version of a weight, None where there is no such version."""
+        made = [e for e, row in enumerate(self.ends[stage, k]) if self._is_step(row)]
+        return made[number - 1] if 0 < number <= len(made) else None
+
+    def before(self, stage: int, k: int, end: int | None) -> int:
+        """Return the version of a weight that is current at an end, at the program's for None."""
+        return sum(map(self._is_step, self.ends[stage, k][:end]))
+
+    def _is_step(self, row: int) -> bool:
+        return int(self.ops.kind[row]) == Kind.STEP
+
+    def end_of(self, stage: int, k: int, microbatch: int) -> int | None:
+        """Return the end that takes what a stage does for a microbatch, None without one."""
+        ends = self.ends[stage, k]
+        if self.each:
+            row = max(self._adding.get((stage, microbatch), [-1]))
+            return next((e for e, at in enumerate(ends) if at > row), None) if row >= 0 else None
+        turn = microbatch // self.per_step
+        if turn >= len(ends):
+            return None
+        begun = self._begun.get((stage, turn), -1)
+        if ends[turn] < begun:
+            return next((e for e, at in enumerate(ends) if at > begun), None)
+        return turn
+
+    def adding(self, stage: int, microbatch: int) -> list[int]:
+        """Return the rows that add to a stage's gradient for a microbatch."""
+        return self._adding.get((stage, microbatch), [])
+
+    @cached_property
+    def _adding(self) -> dict[tuple[int, int], list[int]]:
+        return self._rows_of(*_ADDING)
+
+    def _rows_of(self, *kinds: Kind) -> dict[tuple[int, int], list[int]]:
+        found: dict[tuple[int, int], list[int]] = {}
+        for row in known(self.run, *kinds).tolist():
+            found.setdefault((int(self.ops.stage[row]), int(self.ops.microbatch[row])), []).append(
+                row
+            )
+        return found
+
+    @cached_property
+    def _begun(self) -> dict[tuple[int, int], int]:
+        first: dict[tuple[int, int], int] = {}
+        for (stage, microbatch), rows in self._rows_of(Kind.F, *_BACKWARDS).items():
+            key = stage, microbatch // self.per_step
+            first[key] = min(first.get(key, rows[0]), *rows)
+        return first
+
+    def due(self, stage: int, k: int, end: int | None) -> Mapping[int, Fraction]:
+        """Return what an end of a stage, None for the program's, must take, and in which shares."""
+        key = stage, k, end
+        if key not in self._due:
+            self._due[key] = self._find_due(stage, k, end)
+        return self._due[key]
+
+    def _find_due(self, stage: int, k: int, end: int | None) -> dict[int, Fraction]:
+        backward = self._rows_of(*_BACKWARDS) if self.schedule.fragment else None
+        return {
+            m: self.coefficient(m)
+            for m in range(self.run.microbatches)
+            if stage in self.line(m).stages
+            and (backward is None or (stage, m) in backward)
+            and (not self.each or (stage, m) in self._adding)
+            and self.end_of(stage, k, m) == end
+        }
+
+    def coefficient(self, microbatch: int) -> Fraction:
+        """Return the share with which a microbatch is to enter the gradient."""
+        return self._coefficients[microbatch % self.per_step]
+
+    @cached_property
+    def _coefficients(self) -> tuple[Fraction, ...]:
+        said, ids = self.schedule.gradients.other.get("coefficients", "sum"), self.per_step
+        if isinstance(said, str):
+            return (Fraction(1, ids) if said == "mean" else Fraction(1),) * ids
+        numbers = _fractions(said.get("tokens", ()) if isinstance(said, Mapping) else said)
+        total = sum(numbers, Fraction(0)) if isinstance(said, Mapping) else Fraction(1)
+        return tuple(each / total for each in numbers)
+
+    # gradients
+
+    @cached_property
+    def replicated(self) -> bool:
+        """Whether gradients are reduced over replicas, so that a second one is run beside."""
+        reduce = self.schedule.gradients.reduce
+        there = bool(self.ops.is_kind(Kind.REDUCE).any())
+        marked = any("last" in said for said in self.ops.attributes.values())
+        return reduce != "none" and (reduce == "required" or there or marked)
+
+    def reduced(self, stage: int) -> bool:
+        """Whether a stage's gradient is to be that of all replicas."""
+        if self.schedule.gradients.reduce != "once":
+            return self.replicated
+        own = self.home[stage]
+        return any(int(self.ops.kind[r]) == Kind.REDUCE or "last" in self.said(r) for r in own)
+
+    def carries_mark(self, stage: int) -> bool:
+        """Whether contributions of a stage say which of them is the last."""
+        return any("last" in self.said(row) for row in self.home[stage])
+
+    def is_reduced_by_mark(self, stage: int) -> bool:
+        """Whether the marked contribution starts the reduction, since nothing else does."""
+        return all(int(self.ops.kind[row]) != Kind.REDUCE for row in self.home[stage])
+
+    def is_last(self, row: int) -> bool:
+        """Whether a contribution is the last one before the next STEP or SKIP of its stage."""
+        home = self.home[int(self.ops.stage[row])]
+        for later in home[home.index(row) + 1 :]:
+            kind = Kind(int(self.ops.kind[later]))
+            if kind in _ADDING:
+                return False
+            if kind in (Kind.STEP, Kind.SKIP):
+                return True
+        return True
+
+    @property
+    def normed(self) -> bool:
+        """Whether a norm over all ranks is asked for."""
+        return self.schedule.gradients.other.get("norm") == "all"
+
+    @cached_property
+    def copies(self) -> dict[int, tuple[int, ...]]:
+        """Stages that hold the same parameters, for each of them."""
+        said = self.schedule.gradients.other.get("tied", ())
+        lists = [tuple(map(int, _texts(each))) for each in said] if isinstance(said, tuple) else []
+        lines = self.schedule.lines
+        if len(lines) > 1:
+            lists += [
+                tuple(line[place] for line in lines if place < len(line))
+                for place in range(max(map(len, lines)))
+            ]
+        return {stage: each for each in lists for stage in each}
+
+    @property
+    def alike(self) -> dict[int, int]:
+        """The stage whose first weights each of several copies has."""
+        return {stage: min(copies) for stage, copies in self.copies.items()}
+
+    @property
+    def scale(self) -> int:
+        """A number that makes every share of a gradient whole, however it comes about."""
+        shares = [share.denominator for share in self._coefficients]
+        shares += [Fraction(said["c"]).denominator for said in self._said() if "c" in said]
+        scales = [
+            prod(Fraction(self.said(row).get("by", "1")).denominator for row in rows)
+            for rows in self.home.values()
+        ]
+        return lcm(*shares) * lcm(*scales)
+
+    def _said(self) -> Iterable[Mapping[str, str]]:
+        return self.ops.attributes.values()
+
+    def tied(self, stage: int, k: int) -> tuple[int, ...]:
+        """Return the stages whose gradients of a weight are summed, itself alone without copies."""
+        copies = self.copies.get(stage)
+        if copies is None:
+            return (stage,)
+        ties = [r for s in copies for r in self.home.get(s, ()) if self.ops.kind[r] == Kind.TIE]
+        named = {name for row in ties if (name := self.said(row).get("param")) is not None}
+        about = {k for name in named for k in self.names[stage].of_parameter({"param": name})}
+        return copies if not named or k in about else (stage,)
+
+    # versions and ways
+
+    def line(self, microbatch: int) -> Line:
+        """Return the stages that a microbatch runs through."""
+        return Line(self._lines.get(microbatch, self.schedule.lines[0]), microbatch)
+
+    @cached_property
+    def _lines(self) -> dict[int, tuple[int, ...]]:
+        of = {stage: line for line in self.schedule.lines for stage in line}
+        rows = self._rows_of(Kind.F, *_BACKWARDS)
+        return {m: of[stage] for stage, m in reversed(rows) if stage in of}
+
+    def version(self, stage: int, k: int, microbatch: int) -> int:
+        """Return the version of a weight that a stage is to use for a microbatch."""
+        match self.policy:
+            case "stash":
+                return self._read(stage, k, microbatch)
+            case "vertical":
+                return self._read(self.line(microbatch).stages[0], k, microbatch)
+            case "2bw":
+                return max(self._current(stage, k, microbatch) - 1, 0)
+            case _:
+                return self._current(stage, k, microbatch)
+
+    def _current(self, stage: int, k: int, microbatch: int) -> int:
+        return self.before(stage, k, self.end_of(stage, k, microbatch))
+
+    def _read(self, stage: int, k: int, microbatch: int) -> int:
+        first = self._first_reads[stage].get(microbatch, {})
+        number = first.get(k, next(iter(first.values()), 0))
+        return number if 0 <= number <= self.before(stage, k, None) else 0
+
+    @cached_property
+    def _first_reads(self) -> dict[int, dict[int, dict[int, int]]]:
+        found = {}
+        for stage, rows in self.home.items():
+            numbers = self.numbers(stage)
+            for row in rows:
+                self.advance(numbers, row)
+            found[stage] = numbers.first
+        return found
+
+    def advance(self, numbers: Numbers, row: int) -> dict[int, int]:
+        """Let a row read or change versions; return what it reads or makes."""
+        kind, said = Kind(int(self.ops.kind[row])), self.said(row)
+        microbatch = int(self.ops.microbatch[row])
+        if kind is Kind.STEP:
+            return numbers.step(said)
+        if kind is Kind.GATHER:
+            numbers.gather(said)
+        if kind not in _READERS:
+            return {}
+        held = numbers.read(kind, microbatch, said)
+        if kind is not Kind.R and held:
+            numbers.keep_read(microbatch, held)
+        return held
+
+    def circumstances(self, stage: int, microbatch: int) -> Circumstances:
+        """Return the random state and context of a forward."""
+        rows = self._forwards.get((stage, microbatch), [])
+        said = self.said(rows[0]) if rows else {}
+        return Circumstances(said.get("rng"), said.get("ctx"))
+
+    def takes_extra(self, stage: int, microbatch: int) -> bool:
+        """Whether a forward reads an extra input."""
+        return any("aux" in self.said(r) for r in self._forwards.get((stage, microbatch), []))
+
+    @cached_property
+    def _forwards(self) -> dict[tuple[int, int], list[int]]:
+        return self._rows_of(Kind.F)
+
+
+def _texts(value: Plain) -> tuple[str, ...]:
+    return tuple(each for each in value if isinstance(each, str))
+
+
+def _fractions(value: Plain) -> tuple[Fraction, ...]:
+    return tuple(Fraction(each) for each in _texts(value))

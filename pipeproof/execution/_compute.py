@@ -1,0 +1,344 @@
+"""Forwards and backwards while a schedule runs: real autograd on what memory holds."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from pipeproof.execution._asked import Asked
+from pipeproof.execution._graph import Graph
+from pipeproof.execution._illegal import Fault, Illegal, Place
+from pipeproof.execution._memory import Memory, flat, same
+from pipeproof.execution._registers import Registers
+from pipeproof.execution._touches import Key, Touched, Touches, what_of
+from pipeproof.execution._weights import Held, Weights
+from pipeproof.execution.reference import Reference
+from pipeproof.execution.witness import Circumstances
+from pipeproof.ir.actions import Kind
+from pipeproof.ir.storage import KEPT, WEIGHT_GRADIENT, content_text
+from pipeproof.ir.values import ValueKind
+
+__all__ = ["Compute", "Made"]
+
+
+class Made(NamedTuple):
+    """What an operation has made: a value for each memory, and what it adds to gradients.
+
+    `differs` says that a number of it is not that of the unsplit model.
+    """
+
+    puts: tuple[tuple[Key, Tensor, int], ...] = ()
+    adds: tuple[Tensor, ...] = ()
+    illegal: tuple[Illegal, ...] = ()
+    differs: bool = False
+
+
+class _Entered(NamedTuple):
+    """What an operation reads: values by what they are, and what is wrong with them."""
+
+    data: Mapping[int, Tensor]
+    wrong: tuple[Illegal, ...]
+
+
+class Compute:
+    """Runs the computations of a schedule, one at a time."""
+
+    def __init__(
+        self, touches: Touches, asked: Asked, reference: Reference, memory: Memory, weights: Weights
+    ) -> None:
+        self.touches, self.asked, self.reference = touches, asked, reference
+        self.memory, self.weights, self.witness = memory, weights, reference.witness
+        self.ops = asked.ops
+        self.registers = Registers(asked, self.witness)
+        self._graphs: dict[tuple[int, int], Graph] = {}
+        self._at: dict[tuple[int, int], Circumstances] = {}
+        self._losses: dict[int, tuple[Graph, Tensor]] = {}
+        self._left: dict[tuple[int, int], Tensor] = {}
+        self._parts: dict[tuple[int, int], dict[int, Held]] = {}
+
+    def start(self, row: int) -> Made:
+        """Run a computation on what is there now."""
+        match Kind(int(self.ops.kind[row])):
+            case Kind.F:
+                return self._forward(row)
+            case Kind.L:
+                return self._loss(row)
+            case Kind.R:
+                return self._again(row)
+            case _:
+                return self._backward(row)
+
+    def _identity(self, row: int) -> tuple[int, int]:
+        return int(self.ops.stage[row]), int(self.ops.microbatch[row])
+
+    def _shape(self, microbatch: int) -> torch.Size:
+        return self.witness.given("X", microbatch).shape
+
+    # reading
+
+    def look(self, row: int, touched: Touched, size: int) -> tuple[Tensor, Illegal | None]:
+        """Return what a memory holds where a row reads a value, and what is wrong with it."""
+        cell = self.memory.cell(touched.key)
+        if touched.given and not cell.touched:
+            return flat(self._given(touched.value)), None
+        data = self.memory.take(touched.key, size)
+        if cell.value == touched.value:
+            return data, None
+        stage = int(self.ops.stage[row])
+        places = (Place(row, stage), *map(Place, self.memory.culprits(touched.key)))
+        fault = Fault.ABSENT
+        if cell.freed_by is not None:
+            fault = Fault.FREED
+        elif cell.value >= 0 or cell.overwritten:
+            fault = Fault.OTHER
+        elif what_of(touched.value) == KEPT:
+            fault = Fault.NO_FORWARD
+        expected = content_text(self.ops, touched.value)
+        found = content_text(self.ops, cell.value) if cell.value >= 0 else "nothing"
+        return data, Illegal(fault, places, expected, found)
+
+    def _given(self, value: int) -> Tensor:
+        if what_of(value) != KEPT:
+            return self.reference.value(value)
+        stage, microbatch = (value >> 32) & 0xFFFFFF, value & 0xFFFFFFFF
+        return self._graph_of(stage, microbatch).kept
+
+    def _graph_of(self, stage: int, microbatch: int) -> Graph:
+        """Return the graph of a forward that stands in no file, as the unsplit model has it."""
+        if (stage, microbatch) not in self._graphs:
+            way = self.reference.passed(microbatch)
+            numbers = [self.asked.version(stage, k, microbatch) for k in self.asked.weights]
+            weights = [self.reference.weight(stage, k, n) for k, n in enumerate(numbers)]
+            value = self.reference.input_of(stage, microbatch, way.inputs[stage])
+            at = self.reference.at(stage, microbatch)
+            self._run((stage, microbatch), weights, value, at)
+        return self._graphs[stage, microbatch]
+
+    def _run(
+        self, identity: tuple[int, int], weights: list[Tensor], value: Tensor, at: Circumstances
+    ) -> Graph:
+        self._graphs[identity] = Graph(
+            lambda own, entered: self.witness.run(own, entered, at), weights, value
+        )
+        return self._graphs[identity]
+
+    def _enter(self, row: int) -> _Entered:
+        """Read all values of a row; of what a backward keeps, as much as its graph needs."""
+        shape = self._shape(int(self.ops.microbatch[row]))
+        data, wrong = {}, []
+        for touched in self.touches.reads[row]:
+            kept = what_of(touched.value) == KEPT
+            size = self._kept_size(row) if kept else shape.numel()
+            found, illegal = self.look(row, touched, size)
+            data[touched.value] = found if kept else found.reshape(shape)
+            if illegal is not None:
+                wrong.append(illegal)
+        wrong.sort(key=lambda each: each.fault is not Fault.NO_FORWARD)
+        return _Entered(data, tuple(wrong))
+
+    def _kept_size(self, row: int) -> int:
+        graph = self._graphs.get(self._identity(row))
+        return self._empty(row).kept.numel() if graph is None else graph.kept.numel()
+
+    def _empty(self, row: int) -> Graph:
+        """Return a graph of a forward that never ran: what it keeps was never written."""
+        stage, microbatch = self._identity(row)
+        weights = list(self.witness.first(stage))
+        value = torch.full(self._shape(microbatch), torch.nan, dtype=self.witness.dtype)
+        at = self.reference.at(stage, microbatch)
+        return Graph(lambda own, entered: self.witness.run(own, entered, at), weights, value)
+
+    def _tensors(self, stage: int, microbatch: int, held: Mapping[int, Held]) -> list[Tensor]:
+        """Return the weights that were read, in place of those that were not the forward's own."""
+        graph = self._graphs.get((stage, microbatch))
+        found = []
+        for k, first in enumerate(self.witness.first(stage)):
+            own = first if graph is None else graph.weights[k].detach()
+            found.append(held[k].data if k in held else own)
+        return found
+
+    # computing
+
+    def _forward(self, row: int) -> Made:
+        stage, microbatch = self._identity(row)
+        held = self.weights.read(row)
+        parts = self._parts.setdefault((stage, microbatch), {})
+        parts.update(held)
+        puts = self.touches.writes[row]
+        if all(what_of(each.value) != ValueKind.F for each in puts):
+            return Made(illegal=tuple(self.weights.faults(row, held, visible=False)))
+        entered = self._enter(row)
+        self._parts.pop((stage, microbatch))
+        at = self._circumstances(row)
+        tensors = self._tensors(stage, microbatch, parts)
+        graph = self._run((stage, microbatch), tensors, self._value(row, entered), at)
+        self._at[stage, microbatch] = at
+        differs = not same(graph.output, self.reference.passed(microbatch).outputs[stage])
+        register = self.registers.forward(row, graph.leaf.detach())
+        made = {ValueKind.F: graph.output, KEPT: graph.kept}
+        if any(what_of(each.value) == ValueKind.L for each in puts):
+            made[ValueKind.L] = self._lost(
+                microbatch, graph.output, self._label(entered, microbatch)
+            )
+        wrong = (*entered.wrong, *self.weights.faults(row, held, visible=differs), *register)
+        return self._made(row, made, wrong, differs=differs)
+
+    def _circumstances(self, row: int) -> Circumstances:
+        stage, microbatch = self._identity(row)
+        said, own = self.asked.said(row), self.reference.at(stage, microbatch)
+        rng = said.get("rng", own.rng if self.witness.random else None)
+        return Circumstances(rng, said.get("ctx"))
+
+    def _value(self, row: int, entered: _Entered) -> Tensor:
+        """Return what a forward works on: its input, with its extra input where it has one."""
+        stage, microbatch = self._identity(row)
+        value = self._alias(entered, stage)
+        if value is None:
+            value = self.reference.passed(microbatch).inputs[stage]
+        extra = entered.data.get((int(ValueKind.A) << 56) | microbatch)
+        return self.reference.input_of(stage, microbatch, value) if extra is None else value + extra
+
+    def _label(self, entered: _Entered, microbatch: int) -> Tensor:
+        label = entered.data.get((int(ValueKind.Y) << 56) | microbatch)
+        return self.witness.given("Y", microbatch) if label is None else label
+
+    def _lost(self, microbatch: int, made: Tensor, label: Tensor) -> Tensor:
+        """Compute the loss; return what its own backward needs."""
+        graph = Graph(lambda _, x: self.witness.loss(x, label), [], made)
+        self._losses[microbatch] = (graph, graph.kept[made.numel() :])
+        return self._losses[microbatch][1]
+
+    def _loss(self, row: int) -> Made:
+        microbatch = int(self.ops.microbatch[row])
+        entered = self._enter(row)
+        made = next(
+            (data for value, data in entered.data.items() if what_of(value) == ValueKind.F),
+            torch.full(self._shape(microbatch), torch.nan, dtype=self.witness.dtype),
+        )
+        lost = self._lost(microbatch, made, self._label(entered, microbatch))
+        code = (int(ValueKind.L) << 56) | microbatch
+        differs = not same(lost, self.reference.value(code))
+        return self._made(row, {ValueKind.L: lost}, entered.wrong, differs=differs)
+
+    def _again(self, row: int) -> Made:
+        """Recompute what a forward kept, from its input and with what this row reads."""
+        stage, microbatch = self._identity(row)
+        held, entered = self.weights.read(row), self._enter(row)
+        shape = self._shape(microbatch)
+        key = next(t.key for t in self.touches.reads[row] if what_of(t.value) == KEPT)
+        code = next(value for value in entered.data if what_of(value) == KEPT)
+        value = self._kept(row, entered, code)[: shape.numel()].reshape(shape)
+        at = self._circumstances(row)
+        before = self._at.get((stage, microbatch), self.reference.at(stage, microbatch))
+        weights = self._tensors(stage, microbatch, held)
+        graph = self._run((stage, microbatch), weights, value, at)
+        differs = not same(graph.output, self.reference.passed(microbatch).outputs[stage])
+        wrong = [*entered.wrong, *self.weights.faults(row, held, visible=differs)]
+        if at != before:
+            place = (Place(row, stage),)
+            wrong.append(Illegal(Fault.RECOMPUTED, place, _said(before), _said(at), differs))
+        wrong.extend(self.registers.again(row, value))
+        illegal = tuple(_seen(each, differs=differs) for each in wrong)
+        return Made(((key, graph.kept, code),), (), illegal, differs)
+
+    def _alias(self, entered: _Entered, stage: int) -> Tensor | None:
+        """Return the input of a stage among what is read, None where it is not."""
+        for value, data in entered.data.items():
+            own = (value >> 32) & 0xFFFFFF == stage
+            if what_of(value) == ValueKind.X or (what_of(value) == ValueKind.F and not own):
+                return data
+        return None
+
+    def _backward(self, row: int) -> Made:
+        kind, (stage, microbatch) = Kind(int(self.ops.kind[row])), self._identity(row)
+        held, entered = self.weights.read(row), self._enter(row)
+        graph = self._graphs.get((stage, microbatch)) or self._empty(row)
+        code = next(value for value in entered.data if what_of(value) == KEPT)
+        kept, gradient = self._kept(row, entered, code), self._gradient(row, entered)
+        found = graph.backward(gradient, kept, self._tensors(stage, microbatch, held))
+        self.witness.assert_exact(found[0], *found[1])
+        wrong = list(entered.wrong)
+        if kind is Kind.I:
+            self._left[stage, microbatch] = gradient
+        elif kind is Kind.W and not self._brings(entered) and (stage, microbatch) not in self._left:
+            nothing = "nothing"
+            expected = f"what {stage}I{microbatch} left"
+            place = (Place(row, stage),)
+            wrong.append(Illegal(Fault.NO_INPUT_GRADIENT, place, expected, nothing))
+        wanted = self.reference.passed(microbatch)
+        differs = kind is not Kind.W and not same(found[0], wanted.input_gradients[stage])
+        if kind is not Kind.I:
+            differs = differs or not all(map(same, found[1], wanted.gradients[stage]))
+        wrong.extend(self.weights.faults(row, held, visible=differs))
+        made = {ValueKind.B: found[0], WEIGHT_GRADIENT: found[1][0]}
+        adds = () if kind is Kind.I else found[1]
+        return self._made(row, made, tuple(wrong), differs=differs)._replace(adds=adds)
+
+    def _brings(self, entered: _Entered) -> bool:
+        return any(what_of(value) == ValueKind.B for value in entered.data)
+
+    def _kept(self, row: int, entered: _Entered, code: int) -> Tensor:
+        """Return what memory holds of what a forward kept, also where that is in its input."""
+        stage, microbatch = self._identity(row)
+        kept, alias = entered.data[code].clone(), self._alias(entered, stage)
+        if alias is not None:
+            kept[: alias.numel()] = flat(self.reference.input_of(stage, microbatch, alias))
+        for value, data in entered.data.items():
+            own = what_of(value) == ValueKind.F and (value >> 32) & 0xFFFFFF == stage
+            if own and not self._is_loss(entered):
+                made = self._graphs[stage, microbatch].output
+                kept[: data.numel()] += flat(data - made)
+            elif what_of(value) == ValueKind.A:
+                kept[: data.numel()] += flat(data - self.witness.given("A", microbatch))
+        return kept
+
+    def _is_loss(self, entered: _Entered) -> bool:
+        """Whether nothing but an output says what the loss is."""
+        return all(what_of(each) not in (ValueKind.B, ValueKind.L) for each in entered.data)
+
+    def _gradient(self, row: int, entered: _Entered) -> Tensor:
+        """Return the gradient of a stage's output."""
+        stage, microbatch = self._identity(row)
+        shape, own = self._shape(microbatch), None
+        for value, data in entered.data.items():
+            match what_of(value):
+                case ValueKind.B:
+                    return data
+                case ValueKind.L:
+                    return self._of_loss(microbatch, data).reshape(shape)
+                case ValueKind.F if (value >> 32) & 0xFFFFFF == stage:
+                    own = data
+        if int(self.ops.kind[row]) != Kind.W and own is not None:
+            label = self.witness.given("Y", microbatch)
+            leaf = own.detach().requires_grad_()
+            return torch.autograd.grad(self.witness.loss(leaf, label), [leaf])[0]
+        nothing = torch.full(shape, torch.nan, dtype=self.witness.dtype)
+        return self._left.get((stage, microbatch), nothing)
+
+    def _of_loss(self, microbatch: int, kept: Tensor) -> Tensor:
+        """Run the loss backwards, on what memory holds of it."""
+        if microbatch not in self._losses:
+            made = torch.zeros(self._shape(microbatch), dtype=self.witness.dtype)
+            self._lost(microbatch, made, self.witness.given("Y", microbatch))
+        graph, _ = self._losses[microbatch]
+        one = torch.ones((), dtype=self.witness.dtype)
+        return graph.backward(one, torch.cat((flat(graph.leaf), flat(kept))), [])[0]
+
+    def _made(
+        self, row: int, made: Mapping[int, Tensor], wrong: tuple[Illegal, ...], *, differs: bool
+    ) -> Made:
+        puts = tuple(
+            (each.key, made[what_of(each.value)], each.value)
+            for each in self.touches.writes[row]
+            if what_of(each.value) in made
+        )
+        return Made(puts, (), tuple(_seen(each, differs=differs) for each in wrong), differs)
+
+
+def _seen(illegal: Illegal, *, differs: bool) -> Illegal:
+    return illegal._replace(visible=illegal.visible or differs)
+
+
+def _said(at: Circumstances) -> str:
+    return f"rng={at.rng or '-'} ctx={at.context or '-'}"

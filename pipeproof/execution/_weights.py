@@ -1,0 +1,136 @@
+"""Weights while a schedule runs: versions kept, stashed, gathered or overwritten."""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from pipeproof.execution._asked import Asked
+from pipeproof.execution._illegal import Fault, Illegal, Place
+from pipeproof.execution._numbers import ABSENT
+from pipeproof.execution.reference import Reference
+from pipeproof.ir.actions import Kind
+
+__all__ = ["Held", "Weights"]
+
+
+class Held(NamedTuple):
+    """A weight as an operation reads it: the number asked of memory, and what stood there.
+
+    `stood` is the number of the version in its place, None where there is none; `by` the row of
+    the STEP that made it.
+    """
+
+    number: int
+    stood: int | None
+    data: Tensor
+    by: int
+
+
+class _Version(NamedTuple):
+    number: int
+    data: Tensor
+    by: int
+
+
+class Weights:
+    """The weights of all stages. With `slots` a version takes the place of an older one."""
+
+    def __init__(self, asked: Asked, reference: Reference) -> None:
+        self.asked, self.reference = asked, reference
+        self.numbers = {stage: asked.numbers(stage) for stage in asked.home}
+        self.slots = _slots(asked)
+        self._sharded = {
+            int(asked.ops.stage[row])
+            for row in asked.ops.is_kind(Kind.UNSHARD, Kind.RESHARD).nonzero()[0].tolist()
+        }
+        self._versions: dict[tuple[int, int, int], _Version] = {}
+        for stage in asked.home:
+            for k, first in enumerate(reference.witness.first(stage)):
+                self._versions[stage, k, 0] = _Version(0, first, -1)
+
+    def _slot(self, number: int) -> int:
+        return number if self.slots is None else number % self.slots
+
+    def shard(self, row: int) -> None:
+        """Gather a stage's weights, or leave its own part of them."""
+        ops = self.asked.ops
+        stage = int(ops.stage[row])
+        if int(ops.kind[row]) == Kind.RESHARD:
+            self._sharded.add(stage)
+        else:
+            self._sharded.discard(stage)
+
+    def is_sharded(self, row: int) -> bool:
+        """Whether a row works with weights of which only a part is there."""
+        of = int(self.asked.ops.stage[row])
+        return of in self._sharded and self.asked.said(row).get("w") != "none"
+
+    def read(self, row: int) -> dict[int, Held]:
+        """Return what a row reads of its stage's weights, and note it."""
+        stage = int(self.asked.ops.stage[row])
+        found = {}
+        for k, number in self.asked.advance(self.numbers[stage], row).items():
+            found[k] = self._look(stage, k, number)
+            if self.is_sharded(row):
+                found[k] = found[k]._replace(data=torch.full_like(found[k].data, torch.nan))
+        return found
+
+    def _look(self, stage: int, k: int, number: int) -> Held:
+        there = self._versions.get((stage, k, self._slot(number))) if number != ABSENT else None
+        if there is None or (self.slots is None and there.number != number):
+            nothing = torch.full_like(self.reference.witness.first(stage)[k], torch.nan)
+            return Held(number, None, nothing, -1)
+        return Held(number, there.number, there.data, there.by)
+
+    def current(self, stage: int, k: int) -> Tensor:
+        """Return the version of a weight that is current."""
+        return self._look(stage, k, self.numbers[stage].current[k]).data
+
+    def step(self, row: int, made: Mapping[int, Tensor]) -> None:
+        """Make the next version of the weights that a STEP is about."""
+        stage = int(self.asked.ops.stage[row])
+        for k, number in self.asked.advance(self.numbers[stage], row).items():
+            self._versions[stage, k, self._slot(number)] = _Version(number, made[k], row)
+
+    def faults(self, row: int, held: Mapping[int, Held], *, visible: bool) -> Iterator[Illegal]:
+        """Yield what is wrong with the versions that a row has read, one for each fault."""
+        told: set[Fault] = set()
+        if self.is_sharded(row):
+            yield Illegal(Fault.SHARDED, (Place(row),), "whole weights", "a part of them", visible)
+        for k, each in held.items():
+            for found in self._wrong(row, k, each, visible=visible):
+                if found.fault not in told:
+                    told.add(found.fault)
+                    yield found
+
+    def _wrong(self, row: int, k: int, held: Held, *, visible: bool) -> Iterator[Illegal]:
+        ops = self.asked.ops
+        stage, microbatch = int(ops.stage[row]), int(ops.microbatch[row])
+        said = f"version {held.number} of stage {stage}"
+        if held.stood is not None and held.stood != held.number:
+            places = (Place(held.by, stage), Place(row, stage))
+            yield Illegal(Fault.RETIRED, places, said, f"version {held.stood}", visible)
+        first = self.numbers[stage].first.get(microbatch, {})
+        began = first.get(k, next(iter(first.values()), held.number))
+        is_again = int(ops.kind[row]) == Kind.R
+        if held.number in (ABSENT, began) and held.number != ABSENT:
+            asked = self.asked.version(stage, k, microbatch)
+            if (held.number != asked or held.stood is None) and not is_again:
+                own = (Place(row, stage),)
+                yield Illegal(Fault.POLICY, own, f"version {asked}", said, visible)
+            return
+        fault = Fault.RECOMPUTED if is_again else Fault.MIXED
+        found = "no version" if held.number == ABSENT else said
+        yield Illegal(fault, (Place(row, stage),), f"version {began}", found, visible)
+
+
+def _slots(asked: Asked) -> int | None:
+    """Return how many versions are kept at once, None for all of them."""
+    table = asked.schedule.described.get("storage")
+    pool = table.get("weights") if isinstance(table, Mapping) else None
+    said = pool.get("slots") if isinstance(pool, Mapping) else None
+    if isinstance(said, str):
+        return int(said)
+    return 2 if asked.policy == "2bw" else None

@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipeproof.errors import UsageError
+from pipeproof.execution._events import Events
+from pipeproof.execution.confirm import CONFIRMABLE, Answer, Claim, confirm
+from pipeproof.ir.source import Document, OnePlace
+from pipeproof.schedules import generate, names
+from pipeproof.verdict.telling import trace
+from pipeproof.verdict.verdict import TraceStep
+from tests.execution.played import SPECS, answers, claims, document, models, ran
+from tests.interpreter.mutations import RULES, mutants
+from tests.semantics import made
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+LEGAL = sorted((SPECS / "legal").glob("*.yaml"))
+ILLEGAL = sorted((SPECS / "illegal").glob("*.yaml"))
+OUTSIDE = {  # legal specs that no witness can run, and why
+    "forward-not-redone-after-rollback-fixed.yaml": "withdrawn",
+    "one-stage-rolls-back-fixed.yaml": "withdrawn",
+    "segments-backward-in-order-fixed.yaml": "segments",
+    "two-updates-behind-fixed.yaml": "latest",
+}
+PASSED = (
+    "0F0; SEND F0.0 to=1; RECV B1.0 from=1; 0B0; 0STEP",
+    "RECV F0.0 from=0; 1F0; 1B0; SEND B1.0 to=0; 1STEP",
+)
+UNSEEN = {
+    ("PP402", "forward-not-redone-after-rollback.yaml"),
+    ("PP403", "segments-backward-in-order.yaml"),
+}
+MUTATED = sorted(set(RULES) & set(CONFIRMABLE))
+GRID = [
+    (name, ranks, microbatches, stages)
+    for name in names()
+    for ranks, microbatches, stages in ((1, 1, 1), (2, 2, 1), (2, 4, 2), (3, 6, 1))
+]
+
+
+def known(name: str, ranks: int, microbatches: int, stages: int) -> Document | None:
+    try:
+        made_ = generate(name, ranks=ranks, microbatches=microbatches, stages_per_rank=stages)
+    except UsageError:
+        return None
+    return Document(name, made_, OnePlace())
+
+
+@pytest.mark.parametrize("name", names())
+def test_known_schedules_are_bitwise_the_unsplit_model(name: str) -> None:
+    shapes = [shape for shape in GRID if shape[0] == name]
+    read = [each for shape in shapes if (each := known(*shape)) is not None]
+
+    found = [one for seed, each in enumerate(read) for one in ran(each, seed, transports=1)]
+
+    assert found
+    assert not [one for one in found if one.wrong or one.ratio]
+    assert all(one.compared for one in found)
+
+
+@pytest.mark.slow
+def test_five_hundred_legal_schedules_are_bitwise_the_unsplit_model() -> None:
+    shapes = (
+        (name, ranks, microbatches, stages)
+        for microbatches in (1, 2, 3, 4, 5, 6, 8)
+        for ranks in (1, 2, 3, 4)
+        for stages in (1, 2)
+        for name in names()
+    )
+    read = [each for shape in shapes if (each := known(*shape)) is not None]
+
+    found = [one for seed in range(4) for each in read for one in ran(each, seed, transports=1)]
+
+    assert len(found) >= 500
+    assert not [one.wrong for one in found if one.wrong]
+
+
+@pytest.mark.parametrize("witness", ["transformer", "batchnorm", "dropout"])
+def test_other_witnesses_stay_within_what_rounding_allows(witness: str) -> None:
+    read = [known("1f1b", 2, 4, 1), known("interleaved_zero_bubble", 2, 4, 2)]
+
+    found = [one for each in read if each is not None for one in ran(each, 5, witness, 1)]
+
+    assert len(found) == 2
+    assert not [one.wrong for one in found if one.wrong]
+    assert all(one.ratio <= 1 for one in found)
+
+
+def test_another_order_of_accumulation_is_within_rounding_and_not_bitwise() -> None:
+    text = made.text("0F0; 0F1; 0F2; 0B2; 0B0; 0B1", microbatches=3)
+
+    ratios = [ran(document(text), seed, "transformer")[0].ratio for seed in range(4)]
+
+    assert 0 < max(ratios) <= 1
+
+
+def test_statistics_in_another_order_are_told_and_legal() -> None:
+    other = ran(document(made.text("0F1; 0F0; 0B0; 0B1", microbatches=2)), 0, "batchnorm")[0]
+    usual = ran(document(made.text("0F0; 0F1; 0B0; 0B1", microbatches=2)), 0, "batchnorm")[0]
+
+    assert not other.wrong
+    assert other.notes == ("legal, other statistics: stage 0 runs its forwards in another order",)
+    assert not usual.notes
+
+
+def test_recomputation_with_the_same_random_state_is_exact() -> None:
+    again = made.text("0F0; 0F1; 0R0; 0B0; 0R1; 0B1", microbatches=2)
+
+    for witness in ("dropout", "batchnorm", "transformer", "linear"):
+        (found,) = {each.wrong for each in ran(document(again), 1, witness)}
+        assert not found
+
+
+@pytest.mark.parametrize("half", [0, 1])
+def test_legal_specs_run_as_the_unsplit_model(half: int) -> None:
+    for path in LEGAL[half::2]:
+        if path.name not in OUTSIDE:
+            found = ran(document(path.read_text(), path.name), len(path.name))
+            assert not [one.wrong for one in found if one.wrong], path.name
+
+
+@pytest.mark.parametrize("part", [0, 1, 2])
+def test_counterexamples_to_shipped_specs_are_confirmed(part: int) -> None:
+    for path in ILLEGAL[part::3]:
+        told = set()
+        for claim, found in answers(path.read_text()):
+            unseen = claim.rule not in CONFIRMABLE or (claim.rule, path.name) in UNSEEN
+            wanted = Answer.NOT_OBSERVABLE if unseen else Answer.CONFIRMED
+            assert found.answer is wanted, (path.name, claim, found.why)
+            told.add(claim.rule)
+        assert told, path.name
+
+
+@pytest.mark.parametrize("rule", MUTATED)
+def test_mutants_are_confirmed_and_their_originals_run_clean(rule: str) -> None:
+    found = next(answer for number in (1, 2, 3) if (answer := {*tally(rule, number)}))
+
+    assert found == {Answer.CONFIRMED}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", MUTATED)
+def test_of_fifty_mutants_of_a_rule_nearly_all_are_confirmed(
+    rule: str, record_property: Callable[[str, object], None]
+) -> None:
+    count = Counter(tally(rule, 50))
+
+    record_property("counts", {answer.value: number for answer, number in count.items()})
+    assert sum(count.values()) >= 50
+    assert count[Answer.CONFIRMED] >= 0.95 * sum(count.values())
+    assert not count[Answer.NOT_REPRODUCED]
+
+
+def tally(rule: str, number: int) -> Iterator[Answer]:
+    """What becomes of counterexamples to a rule, of mutants whose originals run clean."""
+    for mutant in mutants(rule, number):
+        assert not [each.wrong for each in ran(document(mutant.original)) if each.wrong]
+        yield from (found.answer for _, found in answers(mutant.text, rule))
+
+
+@pytest.mark.parametrize("rule", sorted(CONFIRMABLE))
+def test_what_is_claimed_of_a_legal_schedule_is_not_reproduced(rule: str) -> None:
+    text = made.text(*PASSED, transport="buffered")
+    (model,) = models(document(text))
+    places = tuple((rank, position) for rank in (0, 1) for position in range(6))
+
+    found = confirm(
+        model.frame.run,
+        model.frame.transport.match,
+        model.happens_before,
+        Claim(rule, places, (0, 1)),
+    )
+
+    assert found.answer is Answer.NOT_REPRODUCED
+    assert found.why == "nothing illegal was met at its places"
+
+
+def test_a_trace_that_the_schedule_does_not_have_is_not_reproduced() -> None:
+    (model,) = models(document(made.text(*PASSED, transport="buffered")))
+    steps = (TraceStep("7F7", "start", 0, 9),)
+
+    found = confirm(
+        model.frame.run,
+        model.frame.transport.match,
+        model.happens_before,
+        Claim("PP401", ((0, 0),), steps),
+    )
+
+    assert found.answer is Answer.NOT_REPRODUCED
+    assert found.why == "the schedule has no start of 7F7 at 9 of rank 0"
+
+
+def test_a_trace_in_words_is_the_same_execution() -> None:
+    for path in ILLEGAL[::6]:
+        for model, claim in claims(path.read_text()):
+            events = Events(model.frame.run, model.frame.transport.match)
+            numbers = [each for each in claim.trace if isinstance(each, int)]
+            assert list(events.of_steps(trace(model, numbers))) == numbers, path.name
+
+
+def test_a_rule_that_no_number_depends_on_is_not_observable() -> None:
+    (model,) = models(document(made.text(*PASSED, transport="buffered")))
+
+    found = confirm(
+        model.frame.run,
+        model.frame.transport.match,
+        model.happens_before,
+        Claim("PP301", ((0, 0),), (0,)),
+    )
+
+    assert found.answer is Answer.NOT_OBSERVABLE

@@ -1,0 +1,274 @@
+"""What is visible, fault by fault: the smallest schedule that has it, and its legal neighbour."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from pipeproof.errors import ReplayMismatchError, UnsupportedFeatureError
+from pipeproof.execution.replayer import Fault, set_up
+from pipeproof.ir.transport import Match
+from tests.execution.played import document, models, played
+from tests.semantics import made
+
+PAIR = ("0F0; SEND F0.0 to=1; RECV B1.0 from=1; 0B0", "RECV F0.0 from=0; 1F0; 1B0; SEND B1.0 to=0")
+SECOND = "RECV F0.0 from=0; RECV F0.1 from=0; 1F0; 1F1"
+STEPS = "0F0; 0B0; 0STEP; 0F1 {}; 0B1 {}; 0STEP"
+FORWARDS = {"microbatches": 2, "fragment": True}
+UPDATES = {"steps": 2, "weights": {"policy": "stash"}}
+REDUCED = {"microbatches": 2, "gradients": {"reduce": "required"}}
+TIED = {"gradients": {"tied": [["0", "1"]]}}
+NORMED = {"gradients": {"norm": "all"}}
+HELD = {"fragment": True, "stages": 2}
+
+# fault, keys of the file, programs that have it, programs that do not
+CASES: Mapping[str, tuple[Fault, Mapping[str, object], tuple[str, ...], tuple[str, ...]]] = {
+    "crossed": (
+        Fault.CROSSED,
+        FORWARDS,
+        ("SEND F0.0 to=1; SEND F0.1 to=1", "RECV F0.1 from=0; RECV F0.0 from=0; 1F0; 1F1"),
+        ("SEND F0.0 to=1; SEND F0.1 to=1", SECOND),
+    ),
+    "early forward": (
+        Fault.ABSENT,
+        HELD,
+        ("SEND F0.0 to=1", "1F0; RECV F0.0 from=0"),
+        ("SEND F0.0 to=1", "RECV F0.0 from=0; 1F0"),
+    ),
+    "backward before forward": (
+        Fault.NO_FORWARD,
+        {},
+        ("0B0; 0F0",),
+        ("0F0; 0B0",),
+    ),
+    "early backward": (
+        Fault.ABSENT,
+        HELD,
+        ("0F0; 0B0; RECV B1.0 from=1", "SEND B1.0 to=0"),
+        ("0F0; RECV B1.0 from=1; 0B0", "SEND B1.0 to=0"),
+    ),
+    "early weight gradient": (
+        Fault.NO_INPUT_GRADIENT,
+        {},
+        ("0F0; 0W0; 0I0",),
+        ("0F0; 0I0; 0W0",),
+    ),
+    "early send": (
+        Fault.ABSENT,
+        {"transport": "buffered"},
+        ("SEND F0.0 to=1; 0F0; RECV B1.0 from=1; 0B0", PAIR[1]),
+        PAIR,
+    ),
+    "sharded": (
+        Fault.SHARDED,
+        {},
+        ("0UNSHARD; 0F0; 0RESHARD; 0B0",),
+        ("0UNSHARD; 0F0; 0B0; 0RESHARD",),
+    ),
+    "read before the receive is complete": (
+        Fault.ABSENT,
+        {**HELD, "transport": "buffered"},
+        ("SEND F0.0 to=1", "RECV F0.0 from=0 h=a buf=s; 1F0 in=s; WAIT a"),
+        ("SEND F0.0 to=1", "RECV F0.0 from=0 h=a buf=s; WAIT a; 1F0 in=s"),
+    ),
+    "written while it is sent": (
+        Fault.OTHER,
+        {"microbatches": 2, **HELD, "transport": "buffered"},
+        ("0F0 out=s; SEND F0.0 to=1 h=a buf=s; 0F1 out=s; WAIT a", "RECV F0.0 from=0"),
+        ("0F0 out=s; SEND F0.0 to=1 h=a buf=s; WAIT a; 0F1 out=s", "RECV F0.0 from=0"),
+    ),
+    "overwritten unread": (
+        Fault.OTHER,
+        FORWARDS,
+        ("LOAD X.0 buf=s; LOAD X.1 buf=s; 0F0 in=s",),
+        ("LOAD X.0 buf=s; 0F0 in=s; LOAD X.1 buf=s",),
+    ),
+    "freed early": (
+        Fault.FREED,
+        FORWARDS,
+        ("LOAD X.0 buf=s; FREE s; 0F0 in=s",),
+        ("LOAD X.0 buf=s; 0F0 in=s; FREE s",),
+    ),
+    "kept where it is overwritten": (
+        Fault.OTHER,
+        {"microbatches": 2},
+        ("LOAD X.0 buf=s; 0F0 in=s keep=s; LOAD X.1 buf=s; 0F1 in=s; 0B0; 0B1",),
+        ("LOAD X.0 buf=s; 0F0 in=s keep=s; 0B0; LOAD X.1 buf=s; 0F1 in=s; 0B1",),
+    ),
+    "mixed": (
+        Fault.MIXED,
+        UPDATES,
+        ("0F0; 0F1; 0B0; 0STEP; 0B1; 0STEP",),
+        ("0F0; 0F1; 0B0; 0STEP; 0B1 w=stash; 0STEP",),
+    ),
+    "not the version of the policy": (
+        Fault.POLICY,
+        {"steps": 2},
+        (STEPS.format("w=0", "w=0"),),
+        (STEPS.format("", ""),),
+    ),
+    "retired": (
+        Fault.RETIRED,
+        {**UPDATES, "storage": {"weights": {"slots": 1}}},
+        ("0F0; 0F1; 0B0; 0STEP; 0B1 w=stash; 0STEP",),
+        ("0F0; 0B0; 0STEP; 0F1; 0B1 w=stash; 0STEP",),
+    ),
+    "lost": (
+        Fault.GRADIENT,
+        {"microbatches": 2},
+        ("0F0; 0F1; 0B0; 0ZERO; 0B1; 0STEP",),
+        ("0F0; 0F1; 0ZERO; 0B0; 0B1; 0STEP",),
+    ),
+    "repeated": (
+        Fault.GRADIENT,
+        {},
+        ("0F0; 0B0; 0B0; 0STEP",),
+        ("0F0; 0B0; 0STEP",),
+    ),
+    "with a wrong share": (
+        Fault.GRADIENT,
+        {"microbatches": 2, "gradients": {"coefficients": "mean"}},
+        ("0F0; 0F1; 0B0 c=1/2; 0B1; 0STEP",),
+        ("0F0; 0F1; 0B0; 0B1; 0SCALE by=1/2; 0STEP",),
+    ),
+    "reduced early": (
+        Fault.GRADIENT,
+        REDUCED,
+        ("0F0; 0F1; 0B0; 0REDUCE; 0B1; 0STEP",),
+        ("0F0; 0F1; 0B0; 0B1; 0REDUCE; 0STEP",),
+    ),
+    "never reduced": (
+        Fault.GRADIENT,
+        REDUCED,
+        ("0F0; 0F1; 0B0; 0B1; 0STEP",),
+        ("0F0; 0F1; 0B0; 0B1; 0REDUCE; 0STEP",),
+    ),
+    "closed too soon": (
+        Fault.GRADIENT,
+        {"microbatches": 2},
+        ("0F0; 0F1; 0B0 last=yes; 0B1 last=no; 0STEP",),
+        ("0F0; 0F1; 0B0 last=no; 0B1 last=yes; 0STEP",),
+    ),
+    "added while it is reduced": (
+        Fault.GRADIENT,
+        REDUCED,
+        ("0F0; 0F1; 0B0; 0REDUCE h=r; 0B1; WAIT r; 0STEP",),
+        ("0F0; 0F1; 0B0; 0B1; 0REDUCE h=r; WAIT r; 0STEP",),
+    ),
+    "updated early": (
+        Fault.GRADIENT,
+        {"microbatches": 2},
+        ("0F0; 0F1; 0B0; 0STEP; 0B1",),
+        ("0F0; 0F1; 0B0; 0B1; 0STEP",),
+    ),
+    "untied": (
+        Fault.GRADIENT,
+        TIED,
+        ("0F0; 1F0; 1B0; 0B0; 0STEP; 1STEP",),
+        ("0F0; 1F0; 1B0; 0B0; 0TIE ranks=0 h=a; 1TIE ranks=0 h=b; WAIT a; WAIT b; 0STEP; 1STEP",),
+    ),
+    "with leftovers": (
+        Fault.GRADIENT,
+        {},
+        ("0F0; 0STALE; 0B0; 0STEP",),
+        ("0F0; 0STALE; 0ZERO; 0B0; 0STEP",),
+    ),
+    "with the norm of a part": (
+        Fault.GRADIENT,
+        {**NORMED, "microbatches": 2},
+        ("0F0; 0F1; 0B0; 0NORM ranks=0; 0B1; 0STEP",),
+        ("0F0; 0F1; 0B0; 0B1; 0NORM ranks=0; 0STEP",),
+    ),
+    "recomputed with other random state": (
+        Fault.RECOMPUTED,
+        {},
+        ("0F0 rng=a; 0R0 rng=b; 0B0",),
+        ("0F0 rng=a; 0R0 rng=a; 0B0",),
+    ),
+    "recomputed with other weights": (
+        Fault.RECOMPUTED,
+        UPDATES,
+        ("0F0; 0F1; 0B0; 0STEP; 0R1; 0B1 w=stash; 0STEP",),
+        ("0F0; 0F1; 0B0; 0STEP; 0R1 w=stash; 0B1 w=stash; 0STEP",),
+    ),
+    "handed on out of order": (
+        Fault.REGISTER,
+        {"microbatches": 2, "fragment": True},
+        ("0F1 state=s; 0F0 state=s",),
+        ("0F0 state=s; 0F1 state=s",),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_fault_shows_in_the_numbers_and_its_legal_neighbour_shows_none(name: str) -> None:
+    fault, keys, wrong, right = CASES[name]
+    seen = [
+        met.illegal
+        for seed in range(3)
+        for met in played(made.text(*wrong, **keys), seed).met
+        if met.illegal is not None
+    ]
+
+    assert any(each.fault is fault and each.visible for each in seen), seen
+    for seed in range(3):
+        clean = played(made.text(*right, **keys), seed)
+        assert not clean.met
+        assert len(clean.happened) == len(clean.events)
+        assert clean.compared > 0
+
+
+def test_a_replay_stops_at_the_first_illegal_transition() -> None:
+    model = next(models(document(made.text("0B0; 0F0; 0STEP"))))
+    replayer = set_up(model.frame.run, Match.ORDER)
+
+    replayer.play(range(7), stop=True)
+
+    assert replayer.happened == [0]
+    assert replayer.first is not None
+    assert replayer.first.illegal is not None
+    assert replayer.first.illegal.found == "nothing"
+    assert replayer.first.illegal.expected == "what 0F0 kept"
+
+
+def test_an_event_that_does_not_exist_or_has_happened_is_refused() -> None:
+    model = next(models(document(made.text("0F0; 0B0"))))
+    replayer = set_up(model.frame.run, Match.ORDER)
+
+    with pytest.raises(ReplayMismatchError):
+        replayer.play([0, 0])
+    with pytest.raises(ReplayMismatchError):
+        replayer.play([99])
+
+
+@pytest.mark.parametrize(
+    ("program", "keys", "why"),
+    [
+        ("0F0; 0B0; 0STEP; 0ROLLBACK; 0STEP", {}, "withdrawn"),
+        ("0F0; 0F1; 0B1; 0B0", {"segments": 2}, "segments"),
+        ("0F0; 0B0; 0STEP", {"weights": {"policy": "latest"}}, "latest"),
+        ("CHOOSE x a|b; 0F0; 0B0", {}, "chooses"),
+        (
+            "; ".join(("0F0", *(f"0B0 param={name}" for name in "abcde"))),
+            {},
+            "the file names more",
+        ),
+    ],
+)
+def test_what_no_witness_shows_is_refused(program: str, keys: dict[str, object], why: str) -> None:
+    run = made.run(program, **keys)
+
+    with pytest.raises(UnsupportedFeatureError, match=why):
+        set_up(run, Match.ORDER)
+
+
+def test_events_are_numbered_as_the_model_numbers_them() -> None:
+    programs = ("SEND F0.0 to=1; SEND F0.1 to=1", "[RECV F0.1 from=0 | RECV F0.0 from=0]; 1F0; 1F1")
+    for match in ("order", "tag"):
+        text = made.text(*programs, **FORWARDS, transport={"match": match})
+        (model,) = models(document(text))
+        replayer = set_up(model.frame.run, model.frame.transport.match)
+
+        pairing = model.frame.pairing
+        mine = [(each.send, each.receive) for each in replayer.events.transfers]
+        assert mine == list(zip(pairing.send.tolist(), pairing.receive.tolist(), strict=True))
+        assert len(replayer.events) == model.events
