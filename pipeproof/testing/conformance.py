@@ -29,6 +29,7 @@ from pipeproof.semantics.found import Finding
 from pipeproof.semantics.logic import Rule
 from pipeproof.semantics.model import Model
 from pipeproof.testing import (
+    _written_more,
     _written_order,
     _written_steps,
     _written_storage,
@@ -82,7 +83,7 @@ class Case:
 
 def cases() -> tuple[Case, ...]:
     """Return every case: those written by hand, and the first that are drawn."""
-    rooms = (_written_order, _written_storage, _written_steps, _written_transports)
+    rooms = (_written_order, _written_storage, _written_steps, _written_more, _written_transports)
     written = [Case(each.name, each.text, each.told) for room in rooms for each in room.WRITTEN]
     return (*written, *drawn(range(_DRAWN)))
 
