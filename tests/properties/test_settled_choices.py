@@ -1,9 +1,17 @@
 """Certificates of schedules with CHOOSE: one statement for each outcome, or none is believed."""
 
+import json
+import random
+
 import pytest
 
+from pipeproof import api
 from pipeproof import recheck as module
-from pipeproof.recheck import Checker, Rejected, Statement
+from pipeproof.errors import InputError
+from pipeproof.frontends import spec
+from pipeproof.ir.reading import ReadOptions
+from pipeproof.proofs._settled import every, settled
+from pipeproof.recheck import Checker, Choices, Rejected, Statement, lay
 from tests.rechecking.making import (
     CROSSED,
     Json,
@@ -199,3 +207,57 @@ def test_behind_a_choice_that_is_passed_over_the_one_before_counts() -> None:
 def test_a_condition_that_goes_by_nothing_is_rejected(programs: list[list[str]], why: str) -> None:
     with pytest.raises(Rejected, match=why):
         check(as_run(programs), refuted("PP301", [], places=[[0, 0]], outcome={}))
+
+
+def drawn(seed: int) -> str:
+    """Programs of choices that hang on each other, and stand several times."""
+    rng = random.Random(seed)
+    programs: list[list[str]] = [[], []]
+    for number in range(rng.randint(3, 9)):
+        name, other = rng.choice("cd"), rng.choice("cde")
+        condition = rng.choice(["", "", f" if={other}:{rng.choice('ab')}"])
+        made = f"CHOOSE {rng.choice('cde')} a|b{condition}"
+        rng.choice(programs).append(rng.choice([made, f"WRITE s{number} v if={name}:a"]))
+    ranks = ["; ".join(program) or "SIGNAL to=0" for program in programs]
+    keys = {"pipeproof": 1, "microbatches": 1, "stages": 2, "transport": "buffered"}
+    return json.dumps({**keys, "steps": rng.choice([1, "any"]), "ranks": ranks})
+
+
+def stripped(text: str) -> list[str]:
+    return [word for word in text.split(" ") if "=" not in word]
+
+
+def test_both_programs_leave_out_the_same() -> None:
+    """What the checker passes over under an outcome is what is judged of it."""
+    compared = 0
+    for seed in range(120):
+        try:
+            (document,) = spec.read(drawn(seed), "drawn", ReadOptions())
+        except InputError:
+            continue
+        model = api.models(document)("buffered", 1)
+        assert model is not None
+        choices: Choices | None = None
+        for outcome in every(model.frame.run):
+            choices = choices or Choices(lay(module.schedule_of(api.as_run(document)), 1))
+            left = settled(model, outcome).frame.run.operations
+            words = [[*left.program(rank)] for rank in range(2)]
+            theirs = choices.settled(dict(outcome))
+
+            assert [[stripped(each) for each in program] for program in words] == [
+                [[each.ops[0].kind, *each.ops[0].words] for each in program] for program in theirs
+            ], (seed, outcome)
+            compared += 1
+    assert compared > 200
+
+
+def test_both_programs_refuse_a_choice_that_others_make_several_times() -> None:
+    text = drawn(0).replace(json.loads(drawn(0))["ranks"][0], "CHOOSE c a|b; CHOOSE c a|b")
+    text = text.replace(json.loads(drawn(0))["ranks"][1], "WRITE s v if=c:a")
+    (document,) = spec.read(text, "made", ReadOptions())
+    model = api.models(document)("buffered", 1)
+    assert model is not None
+
+    assert not [*every(model.frame.run)]
+    with pytest.raises(Rejected, match="several times"):
+        Choices(lay(module.schedule_of(api.as_run(document)), 1))
