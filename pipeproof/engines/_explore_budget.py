@@ -14,6 +14,7 @@ Stopped = Callable[[], bool]
 
 _GIB = 1 << 30
 _LOOK = 1024  # steps between two looks at the clock
+_TRIALS = 2_000_000  # steps of trial runs that any budget of states has
 
 
 def _never() -> bool:
@@ -47,6 +48,7 @@ class Spent:
     over: str = ""
     earlier: int = 0
     exploring: bool = True
+    _trials: int = 0
     _layer: int = 0
     _began: float = field(default_factory=time.monotonic)
     _next: int = 0
@@ -74,6 +76,12 @@ class Spent:
         elif held > self.budget.memory:
             self.over = f"the budget of {self.budget.memory} bytes"
         return not self.over
+
+    def allows_trial(self, steps: int) -> bool:
+        """Count a trial run, none of the exploration, and return whether there may be more."""
+        self._trials += steps
+        self._look()
+        return not self.over and self._trials <= max(self.budget.states, _TRIALS)
 
     def tell(self, layer: int) -> None:
         """Tell who watches how far it is."""

@@ -266,27 +266,31 @@ class Deciding:
         for candidate in watched.candidates():
             if candidate.start in self.happening:
                 weight, state = self._exceeding(watched, candidate)
+                unsure = bool(weight) and not state
             elif self.finished:
-                weight, state = self._told_exceeding(watched, candidate)
+                weight, unsure = self._told_exceeding(watched, candidate)
+                state = frozenset()
             else:
                 continue
-            if weight and not state and candidate.start in self.happening:
-                open_ = open_ or "no execution was found with as much live as there may be"
+            if unsure:
+                grows = self._covered("what is live may yet grow") if self.spent.over else ""
+                open_ = open_ or grows or "no execution was found with as much live as there may be"
             elif weight:
                 wrong += self._too_much(holds, candidate, weight, state, told)
         if self.spent.over and not open_:
             open_ = self._covered("what is live may yet grow")
         return Decided(len(holds.start), tuple(wrong), open_)
 
-    def _told_exceeding(self, watched: Watched, seen: Candidate) -> tuple[int, frozenset[int]]:
-        """Return what is live at a start that is not reached, for no execution shows it.
+    def _told_exceeding(self, watched: Watched, seen: Candidate) -> tuple[int, bool]:
+        """Return what is live at a start that is not reached, and whether it may be less.
 
         What a deadlock keeps from being reached is asked of the guards, without thresholds.
         """
         walk = self.late if len(self.model.weak) else self.furthest
         if walk.happened[seen.start]:  # a collective that waits only in progress keeps it back
-            return self._exceeding(watched, seen)[0], frozenset()
-        return seen.weight, frozenset()
+            weight, state = self._exceeding(watched, seen)
+            return weight, bool(weight) and not state
+        return seen.weight, False
 
     def _exceeding(self, watched: Watched, seen: Candidate) -> tuple[int, frozenset[int]]:
         """Return what can be live at a start, and a run to there.
@@ -299,7 +303,7 @@ class Deciding:
             every = False
         elif self.order.thresholds:
             known = frozenset(self.furthest.order)
-            search = LeastSets(self.order, (seen.start,), known)
+            search = LeastSets(self.order, (seen.start,), known, self.spent)
             states, every = list(search), False
             every = search.complete
         else:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator
 from heapq import heappop, heappush
 
+from pipeproof.engines._explore_budget import Spent
 from pipeproof.engines._explore_guards import System, Walk
 
 __all__ = ["LeastSets", "behind", "phased", "shortest"]
@@ -39,8 +40,15 @@ class LeastSets:
     lacks a credit, so whatever can go on from it has an arrival that it lacks; each is tried.
     """
 
-    def __init__(self, system: System, targets: Collection[int], allowed: Collection[int]) -> None:
+    def __init__(
+        self,
+        system: System,
+        targets: Collection[int],
+        allowed: Collection[int],
+        spent: Spent | None = None,
+    ) -> None:
         self.complete = False
+        self._spent = spent
         self._system = system
         self._allowed = frozenset(allowed)
         self._seen: set[frozenset[int]] = set()
@@ -51,6 +59,8 @@ class LeastSets:
         for _ in range(_TRIES):
             if not self._heap:
                 self.complete = True
+                return
+            if self._spent is not None and not self._spent.allows_trial(self._system.size):
                 return
             _, _, events = heappop(self._heap)
             walk = Walk(self._system, within=events)

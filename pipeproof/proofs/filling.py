@@ -13,8 +13,9 @@ from pipeproof.verdict.decision import Broken, Decision
 __all__ = ["filled"]
 
 _STATES = 500_000
-_STEPS = 20_000_000  # of the solver
-_EVENTS = 20_000  # up to which others are asked where no budget is given
+_STEPS = 2_000_000  # of the solver
+_EVENTS = {EXPLORER: 5_000, SOLVER: 500}
+"""Up to how many events each is asked where no budget is given."""
 
 
 def filled(found: Decision, model: Model, rules: Sequence[Rule], effort: Effort) -> Decision:
@@ -25,11 +26,10 @@ def filled(found: Decision, model: Model, rules: Sequence[Rule], effort: Effort)
     """
     open_ = [each for each in rules if each.code in found.unknown.keys() - model.unjudged.keys()]
     said = effort.states is not None or effort.rlimit is not None
-    if not open_ or (model.events > _EVENTS and not said):
-        return found
     filling = _Filling(found, _bounded(effort))
-    for name in (EXPLORER, SOLVER):
-        open_ = filling.ask(name, model, open_) if open_ else []
+    for name, most in _EVENTS.items():
+        if open_ and (said or model.events <= most):
+            open_ = filling.ask(name, model, open_)
     return filling.decision(model)
 
 
@@ -74,7 +74,7 @@ class _Filling:
             self._engines.append(name)
 
     def decision(self, model: Model) -> Decision:
-        """Return the decision; what is shown of a rule that is open stays shown."""
+        """Return what was found; what is shown of a rule that is open stays shown."""
         for code in sorted(self._unknown.keys() & self._shown.keys()):
             self._told(*self._shown[code])
         self._broken.sort(key=lambda each: _key(model, each))

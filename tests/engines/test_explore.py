@@ -322,6 +322,27 @@ def test_states_that_are_held_count_for_the_memory() -> None:
     assert reduced(made, budget=Budget(memory=2 * size)).frontier is None
 
 
+def test_trial_runs_for_what_is_live_end_and_leave_it_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = model(
+        "0F0; SEND F0.0 to=1 h=x; 0F1; SEND F0.1 to=1 h=x; SEND t to=1; 0F2",
+        "RECV F0.0 from=0 h=x; RECV F0.1 from=0 h=x; RECV t from=0",
+        microbatches=3,
+        fragment=True,
+        stages=2,
+        sizes={"F": "1MiB"},
+        bounds={"memory": "2MiB"},
+        under=CREDITS,
+    )
+    assert not decide(made, rules("PP506")).unknown
+    monkeypatch.setattr("pipeproof.engines._explore_budget._TRIALS", 0)
+
+    assert not decide(made, rules("PP506")).unknown  # as many steps as states are allowed
+    open_ = decide(made, rules("PP506"), budget=Budget(states=made.events + 1)).unknown
+    assert "no execution was found" in open_["PP506"]
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [

@@ -80,7 +80,7 @@ def test_budgets_that_run_out_give_the_same_result_each_time() -> None:
 def test_a_schedule_of_many_events_is_asked_of_others_only_where_a_budget_is_given(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(filling, "_EVENTS", 4)
+    monkeypatch.setattr(filling, "_EVENTS", {"explore": 4, "smt": 4})
 
     assert judged(counted("1MiB")).unknown[0].why == ABOVE
     assert judged(counted("1MiB"), Effort(states=1000)).outcome.value == "refuted"
