@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeproof.ir.operations import IntArray, read_only
-from pipeproof.ir.sets import distinct, ordinal_in_group
+from pipeproof.ir.sets import distinct, numbered, ordinal_in_group
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.model import Graph, Model
 
@@ -143,8 +143,8 @@ class Beside:
         for k, (each, own) in enumerate(zip(graphs, event, strict=True)):
             present[own, k] = True
             never[own[each.never], k] = True
-            pairs.append(np.unique(own[each.before] * size + own[each.after]))
-        which, place = np.unique(np.concatenate(pairs), return_inverse=True)
+            pairs.append(distinct(own[each.before] * size + own[each.after]))
+        which, place = numbered(np.concatenate(pairs))
         holds = np.zeros((len(which), count), np.bool_)
         holds[place, np.repeat(np.arange(count), [len(each) for each in pairs])] = True
         return Joint(
