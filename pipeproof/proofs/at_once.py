@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Protocol
 
@@ -58,5 +59,8 @@ def _engines(asked: str, effort: Effort) -> Iterator[tuple[str, _Together]]:
     }
     for name in NAMES:
         if asked in {name, ALL} and all(each is None for each in bound[name]):
-            decide: _Together = import_module(f"{engines.__name__}.{name}").decide_outcomes
+            module = import_module(f"{engines.__name__}.{name}")
+            decide: _Together = module.decide_outcomes
+            if effort.progress is not None and name == "explore":
+                decide = partial(module.decide_outcomes, progress=effort.progress)
             yield name, decide

@@ -125,3 +125,12 @@ def test_a_branch_that_the_explorer_drops_is_a_disagreement(
         judged(first, second, engine="all", transport="rendezvous")
     found = judged(LEGAL, fragment=False, engine="explore")
     assert {each.rule for each in found.unknown} == {"PP301"}
+
+
+def test_who_watches_is_told_while_outcomes_are_explored_at_once() -> None:
+    seen: list[tuple[int, int]] = []
+    watched = Effort(progress=lambda *at: seen.append(at))
+    found = judged(LEGAL, fragment=False, engine="explore", effort=watched)
+
+    assert found == judged(LEGAL, fragment=False, engine="explore")
+    assert seen
