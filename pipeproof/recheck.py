@@ -589,7 +589,7 @@ class Choices:
         """Demand that an outcome settles each choice, and nothing else."""
         _keys(outcome, set(self.alternatives), "outcome")
         for key, came in outcome.items():
-            if came not in self.alternatives[key]:
+            if _text(came, f"outcome: what came of {key}") not in self.alternatives[key]:
                 refuse(f"outcome: {came!r} is no alternative of {key}")
 
     def settled(self, outcome: dict[str, object]) -> list[list[Instruction]]:

@@ -114,7 +114,8 @@ def test_what_is_shown_of_one_outcome_is_not_taken_for_another() -> None:
     [
         ({}, "lacks 'which'"),
         ({"which": "c"}, "no alternative"),
-        ({"which": 1}, "no alternative"),
+        ({"which": 1}, "no text"),
+        ({"which": ["a"]}, "no text"),
         ({"which": "a", "other": "a"}, "no key"),
         ("a", "no object"),
     ],
