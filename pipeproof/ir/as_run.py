@@ -10,6 +10,7 @@ import numpy.typing as npt
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.faults import Faulted
 from pipeproof.ir.operations import IntArray, Operations, read_only
+from pipeproof.ir.ready import Ready
 from pipeproof.ir.schedule import Schedule
 from pipeproof.ir.storage import Stored
 
@@ -29,7 +30,8 @@ class AsRun:
     framework that lowers it refuses the schedule. `turns` orders the rows over all ranks as they
     were lowered, where that is known; nothing rests on it. `storage` holds the accesses of
     storage that has a name or is a slot, None where there is none. `settled` says that this is one
-    outcome of the choices that stand in the schedule. `faults` says what goes wrong in it.
+    outcome of the choices that stand in the schedule. `faults` says what goes wrong in it. `ready`
+    says what ready ranks waited for, in the order in which they picked.
     """
 
     schedule: Schedule
@@ -45,6 +47,7 @@ class AsRun:
     turns: IntArray | None = None
     storage: Stored | None = None
     settled: bool = False
+    ready: Ready | None = None
     faults: Faulted | None = None
 
     @property

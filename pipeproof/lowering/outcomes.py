@@ -7,14 +7,22 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.operations import ANY, NOBODY, IntArray, Operations, read_only
 from pipeproof.lowering import storage
 
-__all__ = ["Name", "alternatives", "chosen", "has_choices", "open_receives", "received", "unclear"]
+__all__ = [
+    "Name",
+    "alternatives",
+    "chosen",
+    "has_choices",
+    "kept",
+    "open_receives",
+    "received",
+    "unclear",
+]
 
 
 class Name(NamedTuple):
@@ -35,8 +43,10 @@ _COLUMNS = (
 
 
 def has_choices(run: AsRun) -> bool:
-    """Whether the runtime chooses between outcomes, or from whom a message is taken."""
+    """Whether the runtime chooses: an outcome, from whom it takes a message, or what is next."""
     ops = run.operations
+    if "ready" in run.schedule.described:
+        return True
     return bool(np.any(ops.is_kind(Kind.CHOOSE))) or len(open_receives(run)) > 0
 
 
@@ -106,7 +116,7 @@ def chosen(run: AsRun, outcome: Mapping[Name, str]) -> AsRun:
         if np.array_equal(before, keep):
             break
     run = dataclasses.replace(run, settled=True)
-    return _with(_kept(run, keep)) if not np.all(keep) else run
+    return kept(run, np.flatnonzero(keep)) if not np.all(keep) else run
 
 
 def _is_made(choice: int | Name, made: Mapping[int, Name], known: Collection[Name]) -> bool:
@@ -136,29 +146,35 @@ def _goes_by(
     return found
 
 
-def _kept(run: AsRun, keep: npt.NDArray[np.bool_]) -> AsRun:
-    rows = np.flatnonzero(keep)
-    place = np.cumsum(keep) - 1
+def kept(run: AsRun, rows: IntArray, *, bare: bool = False) -> AsRun:
+    """Return the schedule with these rows only, in this order; `bare` leaves its storage out.
+
+    Rows of one rank stand together, ranks in their order.
+    """
+    place = np.full(len(run.operations), -1, np.int64)
+    place[rows] = np.arange(len(rows))
     ops = run.operations
     columns = {name: read_only(getattr(ops, name)[rows]) for name in _COLUMNS}
-    attributes = {int(place[row]): said for row, said in ops.attributes.items() if keep[row]}
-    kept = Operations(
+    moved = {int(place[row]): own for row, own in ops.attributes.items() if place[row] >= 0}
+    chosen_rows = Operations(
         **columns,
-        attributes=MappingProxyType(attributes),
+        attributes=MappingProxyType({row: moved[row] for row in sorted(moved)}),
         comms=ops.comms,
         handles=ops.handles,
         names=ops.names,
         torch_words=ops.torch_words,
     )
-    return dataclasses.replace(
+    found = dataclasses.replace(
         run,
-        operations=kept,
+        operations=chosen_rows,
         base=read_only(run.base[rows]),
         written=read_only(run.written[rows]),
         added=run.added[rows],
         copy=read_only(run.copy[rows]),
         turns=None,
+        storage=None,
     )
+    return found if bare else _with(found)
 
 
 def _with(run: AsRun) -> AsRun:

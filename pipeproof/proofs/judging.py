@@ -2,6 +2,7 @@
 
 import dataclasses
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from pipeproof.engines import graph
@@ -20,6 +21,7 @@ from pipeproof.proofs.at_once import deciding_at_once
 from pipeproof.proofs.deciding import Deciding, one_step_decides
 from pipeproof.proofs.faults import over_faults
 from pipeproof.proofs.outcomes import TooManyError, outcomes, undecided
+from pipeproof.proofs.ready import as_run_ready
 from pipeproof.semantics.choices import Settled
 from pipeproof.semantics.model import Model
 from pipeproof.semantics.rules import all_rules
@@ -35,6 +37,8 @@ __all__ = ["Judging"]
 _DEMANDED = 4_000_000  # stages times microbatches that are looked through one by one
 _LOOPS: dict[str, Lowering] = {"torch-multi": "torch-multi", "torch-single": "torch-single"}
 _OUTCOMES = 4096  # of choices that are looked through
+_FEW = 4  # that are looked at first where any that is broken decides
+_SOME = 16  # that are judged where there are more
 
 
 class Judging:
@@ -155,30 +159,50 @@ class Judging:
 
     def _over_outcomes(self, transport: Transport, deciding: Deciding) -> TransportVerdict:
         """Judge every outcome of what the runtime chooses, over two copies if one needs it."""
-        try:
-            found = self._outcomes(transport, 1)
-            decides = [one_step_decides(each.model) for each, _ in found]
-            if self.schedule.steps is None and not all(decides):
-                found = self._outcomes(transport, 2)
-                decides = [False] * len(found)
-        except TooManyError:
-            return deciding.verdict(transport, self.model(transport), one_decides=False)
+        found, is_whole = self._outcomes(transport, 1)
+        ready = "ready" in self.schedule.described
+        decides = [not ready and one_step_decides(each.model) for each, _ in found]
+        if is_whole and self.schedule.steps is None and not all(decides):
+            found, is_whole = self._outcomes(transport, 2)
+            decides = [False] * len(found)
+        if not is_whole:
+            return self._over_some(transport, deciding, found[:_SOME] if ready else [])
         deciding = deciding_at_once(deciding, [each for each, _ in found])
         verdicts = [
-            deciding.verdict(transport, each.model, one_decides=one)
-            for (each, _), one in zip(found, decides, strict=True)
+            as_run_ready(deciding.verdict(transport, model, one_decides=one), model.frame.run)
+            for ((model, _), _), one in zip(found, decides, strict=True)
         ]
         return merged(verdicts, [label for _, label in found])
 
-    def _outcomes(self, transport: Transport, copies: int) -> list[tuple[Settled, str]]:
+    def _over_some(
+        self, transport: Transport, deciding: Deciding, found: list[tuple[Settled, str]]
+    ) -> TransportVerdict:
+        """Return what is told where there are too many outcomes: what some of them break."""
+        open_ = deciding.verdict(transport, self.model(transport), one_decides=False)
+        verdicts = [
+            as_run_ready(deciding.verdict(transport, model, one_decides=False), model.frame.run)
+            for (model, _), _ in found
+        ]
+        some = merged(verdicts, [label for _, label in found]) if found else open_
+        if some.outcome is not Outcome.REFUTED:
+            return open_
+        return dataclasses.replace(some, unknown=open_.unknown)
+
+    def _outcomes(
+        self, transport: Transport, copies: int
+    ) -> tuple[list[tuple[Settled, str]], bool]:
+        """Return the outcomes that are looked through, and whether these are all."""
         run = self.run(copies)
         if not splits_calls(run, transport):
             run = joined(run)
         found: list[tuple[Settled, str]] = []
-        for each in outcomes(run, transport, graph.furthest, _OUTCOMES):
-            model = Model(each.run, transport, write_in(each.run, transport.wait))
-            found.append((Settled(model, each.picked), each.label))
-        return found
+        try:
+            for each in outcomes(run, transport, graph.furthest, _OUTCOMES):
+                model = Model(each.run, transport, write_in(each.run, transport.wait))
+                found.append((Settled(model, each.picked), each.label))
+        except TooManyError:
+            return found, False
+        return found, True
 
     @cached_property
     def _deciding(self) -> Deciding:
@@ -196,6 +220,24 @@ class Judging:
         """Whether the schedule is legal under every blocking buffered transport."""
         if self._buffered is None:
             deciding = self._deciding._replace(kept=None)
-            found = (self._judged(NAMED[name], deciding) for name in ("buffered", "buffered-1"))
-            self._buffered = all(each.outcome is Outcome.PROVED for each in found)
+            buffered = (NAMED["buffered"], NAMED["buffered-1"])
+            ready = "ready" in self.schedule.described
+            soon = ready and any(self._breaks_soon(each, deciding) for each in buffered)
+            self._buffered = not soon and all(
+                self._judged(each, deciding).outcome is Outcome.PROVED for each in buffered
+            )
         return self._buffered
+
+    def _breaks_soon(self, transport: Transport, deciding: Deciding) -> bool:
+        """Whether one of the first few orders of ready ranks is not legal."""
+        if undecided(self.run(1), transport):
+            return True
+        found = islice(outcomes(self.run(1), transport, graph.furthest, _OUTCOMES), _FEW)
+        try:
+            models = [
+                Model(each.run, transport, write_in(each.run, transport.wait)) for each in found
+            ]
+        except TooManyError:
+            return True
+        verdicts = (deciding.verdict(transport, each, one_decides=False) for each in models)
+        return any(each.outcome is not Outcome.PROVED for each in verdicts)

@@ -15,6 +15,8 @@ from pipeproof.ir.sets import distinct
 from pipeproof.ir.transport import Match, Transport
 from pipeproof.lowering.outcomes import Name, alternatives, chosen, open_receives, received, unclear
 from pipeproof.lowering.waits import write_in
+from pipeproof.proofs import ready
+from pipeproof.proofs.ready import TooManyError
 from pipeproof.semantics.model import Model
 
 __all__ = ["Furthest", "Outcome", "TooManyError", "outcomes", "undecided"]
@@ -33,10 +35,6 @@ class Outcome(NamedTuple):
     run: AsRun
     label: str
     picked: tuple[tuple[str, str], ...] = ()
-
-
-class TooManyError(Exception):
-    """There are more outcomes than are looked through."""
 
 
 def outcomes(run: AsRun, transport: Transport, furthest: Furthest, most: int) -> Iterator[Outcome]:
@@ -77,6 +75,10 @@ def outcomes(run: AsRun, transport: Transport, furthest: Furthest, most: int) ->
 def _matched(run: AsRun, transport: Transport, furthest: Furthest, most: int) -> Iterator[Outcome]:
     """Yield every way in which open receives take their messages."""
     wide = open_receives(run).tolist()
+    if "ready" in run.schedule.described:
+        for number, order in enumerate(ready.orders(run, transport, furthest, most)):
+            yield Outcome(order.run, order.label, (("order of picks", str(number)),))
+        return
     if not wide:
         yield Outcome(run, "")
         return
@@ -200,10 +202,12 @@ def _contents(run: AsRun, model: Model, wide: list[int]) -> dict[int, int]:
 def undecided(run: AsRun, transport: Transport) -> bool:
     """Whether choices stand there whose outcomes are not looked through.
 
-    An open receive of any content where messages pair by their tags, or a rank that goes by a
-    choice of others that is made again and again.
+    An open receive of any content where messages pair by their tags, a rank that goes by a
+    choice of others that is made again and again, or a ready rank whose needs are not clear.
     """
-    return unclear(run) or (transport.match is Match.TAG and len(open_receives(run)) > 0)
+    if unclear(run) or ready.is_unclear(run, transport):
+        return True
+    return transport.match is Match.TAG and len(open_receives(run)) > 0
 
 
 def _said(name: Name, outcome: str) -> str:

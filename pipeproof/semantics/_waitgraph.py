@@ -13,6 +13,7 @@ from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.model import Model
 from pipeproof.semantics.pairing import pair_signals
 from pipeproof.semantics.relations._queues import queues
+from pipeproof.semantics.relations.ready import unpicked
 from pipeproof.semantics.relations.running import meetings
 from pipeproof.semantics.relations.storage import held_back
 from pipeproof.semantics.weak import current, stands_on
@@ -147,6 +148,7 @@ class _Builder:
         entries = [self.entry_node[row] for row in rows if row in self.entry_node]
         self._link(node, entries, collective=True)
         self._link_slot(rank, moment)
+        self._link_unpicked(rank, moment)
         if started:
             self._link_signal(rank, at)
             self._link_first_call(rank, at)
@@ -164,6 +166,23 @@ class _Builder:
             instruction = int(frame.ops.instruction[row]) if what == "transfer" else number
             said = "nobody" if what == "end" else frame.instruction_text(instruction)
             self.graph.slots.setdefault(node, said)
+
+    def _link_unpicked(self, rank: int, moment: int) -> None:
+        """A ready rank that can pick nothing waits for what any instruction left waits for."""
+        ready, node = self.frame.run.ready, self.rank_node[rank]
+        if ready is None or moment not in self.held:
+            return
+        others: list[int] = []
+        for row in unpicked(self.frame, self.happened).get(moment, []):
+            sender = int(self.frame.pairing.send[self.frame.pairing.of_row[row]])
+            if row in self.end_node:
+                others.append(self.end_node[row])
+            elif sender >= 0 and not self._is_posted(sender):
+                others.append(self.rank_node[int(self.frame.ops.rank[sender])])
+        excused = any(
+            s.excused for s in ready.stuck if 2 * self.frame.ops.instruction[s.row] == moment
+        )
+        self._link(node, others or ([] if excused else [node]))
 
     def _link_signal(self, rank: int, at: int) -> None:
         row = int(self.frame.ops.first_row[at])

@@ -10,6 +10,7 @@ Always:
   waited        what waits for a message ends (or starts) after it is complete
   signalled     an AWAIT ends after its SIGNAL started
   guarded       a writer waits for its slot, where the pool says `guard: wait`
+  readiness     a rank with `order: ready` picks what has all that it needs
   collective    nobody leaves before all have entered (what kind orders, for order) A7
 With rendezvous:
   met           both ends are posted before anything moves                         A5
@@ -28,7 +29,7 @@ from pipeproof.semantics.logic import Order
 
 __all__ = ["ALWAYS", "assumed", "relations"]
 
-ALWAYS = ("program", "issue", "transferred", "waited", "signalled", "guarded")
+ALWAYS = ("program", "issue", "transferred", "waited", "signalled", "guarded", "readiness")
 
 
 def relations(transport: Transport, order: Order) -> tuple[str, ...]:

@@ -41,9 +41,8 @@ def _choices(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
         yield ("PP",), "RECV from=any or v=any is a choice"
     if not frame.run.settled and (np.any(ops.is_kind(Kind.CHOOSE)) or "if" in said):
         yield ("PP",), "CHOOSE and if= are choices"
-    for key in ("ready", "choices"):
-        if key in described:
-            yield ("PP",), "a rank with `order: ready` is a choice"
+    if "ready" in described and frame.run.ready is None:
+        yield ("PP",), "a rank with `order: ready` is a choice"
 
 
 def _keys(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:

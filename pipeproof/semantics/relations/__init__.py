@@ -20,6 +20,7 @@ from pipeproof.semantics.relations import (
     messages,
     moving,
     ongoing,
+    ready,
     recomputation,
     reductions,
     restart,
@@ -46,6 +47,7 @@ EDGES: Mapping[str, Callable[[Frame], Edges]] = {
     "grouped": moving.grouped,
     "entered": moving.entered,
     "guarded": storage.guarded,
+    "readiness": ready.readiness,
     "struck": faulty.struck,
 }
 NEEDS: Mapping[str, Callable[[Frame], Needs]] = {

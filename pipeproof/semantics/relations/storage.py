@@ -11,6 +11,7 @@ from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.relations._spots import finding
 from pipeproof.semantics.relations._taken import taken
 from pipeproof.semantics.relations.dependencies import unwaited_reads
+from pipeproof.semantics.relations.ready import unpicked
 
 __all__ = ["freed", "guarded", "held_back", "in_flight", "misread", "overwritten", "unfinished"]
 
@@ -296,8 +297,11 @@ def _done_inside(frame: Frame, before: IntArray, after: IntArray) -> npt.NDArray
 
 
 def held_back(frame: Frame, happened: npt.NDArray[np.bool_]) -> dict[int, list[int]]:
-    """Return the starts that wait for a guarded slot, and the events that each still waits for."""
-    waiting: dict[int, list[int]] = {}
+    """Return the starts that wait for a guarded slot, and the events that each still waits for.
+
+    And those that a ready rank is left with and cannot pick.
+    """
+    waiting: dict[int, list[int]] = {start: [] for start in unpicked(frame, happened)}
     for before, after in guarded(frame).pairs.tolist():
         if not happened[before] and not happened[after]:
             waiting.setdefault(after, []).append(before)
