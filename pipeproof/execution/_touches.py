@@ -101,7 +101,8 @@ class Touches:
         """Whether a backward reads the output of the last stage where the loss is asked for."""
         ops = self.run.operations
         own = encode(ValueKind.F, int(ops.stage[row]), int(ops.microbatch[row]))
-        return int(ops.stage[row]) in self._last and any(t.value == own for t in self.reads[row])
+        backward = int(ops.kind[row]) in (Kind.B, Kind.I) and int(ops.stage[row]) in self._last
+        return backward and any(each.value == own for each in self.reads[row])
 
     def _is_given(self, row: int, value: int) -> bool:
         absent = (self._ranks[row], value) not in self._put
