@@ -9,8 +9,9 @@ from pipeproof.semantics.relations.faulty import late_steps
 from tests.semantics.made import RENDEZVOUS, places, run
 
 
-def rests(*programs: str, name: str = "F0.0", **keys: object) -> list[str]:
-    """The STEPs that rest on a message, where it is corrupted."""
+def rests(*programs: str, **keys: object) -> list[str]:
+    """The STEPs that rest on a message, F0.0 unless another `name` is given, once corrupted."""
+    name = keys.pop("name", "F0.0")
     faults = {"among": [{"message": name, "fault": "corrupted"}], "policy": "recover"}
     plain = run(*programs, faults=faults, fragment=True, **keys)
     told = faulted(plain, next(alternatives(plain)))
@@ -43,6 +44,15 @@ def test_a_value_is_followed_to_the_step_that_takes_it(reader: str, found: str) 
     last = f"r1.{programs[1].count(';')}"
 
     assert rests(*programs, microbatches=2) == ([last] if found == "rests" else [])
+
+
+def test_a_value_is_followed_to_the_step_of_the_next_copy() -> None:
+    programs = ("0F0; 0SEND_F0", "1RECV_F0; 1STEP; 1F0; 1B0")
+    keys: dict[str, object] = {"steps": "any", "weights": {"updates": "microbatch"}}
+
+    assert rests(*programs, copies=1, **keys) == []
+    assert rests(*programs, copies=2, **keys) == ["r1.1"]
+    assert rests(programs[0], "1RECV_F0; 1F0; 1B0; 1STEP", copies=2, **keys) == ["r1.3"]
 
 
 def test_a_value_is_followed_over_ranks() -> None:

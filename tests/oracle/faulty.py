@@ -105,7 +105,7 @@ class Faulty(Machine):
     def successors(self, state: State) -> list[State]:
         """All states one step further: nothing of a rank that has stopped."""
         taken, complete = state
-        limits = {f.rank: 0 if f.kind == "missing" else f.at for f in self.faults_of_ranks()}
+        limits = self._limits()
         found = []
         for other in super().successors(state):
             moved = [r for r, (a, b) in enumerate(zip(taken, other[0], strict=True)) if a != b]
@@ -115,6 +115,16 @@ class Faulty(Machine):
         if not found and self.weak and (more := self._weak_moment(taken, complete)) != complete:
             found.append((taken, more))
         return found
+
+    def _limits(self) -> dict[int, int]:
+        """The first position at which each faulty rank starts nothing."""
+        return {f.rank: 0 if f.kind == "missing" else f.at for f in self.faults_of_ranks()}
+
+    def stands(self, taken: tuple[int, ...], rank: int, comm: str) -> bool:
+        """A rank that has stopped before an instruction does not stand in it."""
+        steps, limit = self.steps[rank], self._limits().get(rank)
+        stopped = limit is not None and any(s.position >= limit for s in steps[taken[rank] :][:1])
+        return not stopped and super().stands(taken, rank, comm)
 
     def faults_of_ranks(self) -> Iterator[Fault]:
         """The faults of ranks; of several of one rank that which comes first."""

@@ -11,9 +11,9 @@ from pipeproof.ir.operations import IntArray
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.relations._windows import (
     boundaries,
+    closed_before,
     contributions,
     param_of,
-    steps_before,
 )
 from pipeproof.semantics.relations.running import meetings
 
@@ -104,7 +104,7 @@ class _Gradients:
         ops = frame.ops
         rows = boundaries(frame)
         self._steps = rows[ops.kind[rows] == Kind.STEP]
-        self._turn = steps_before(frame, self._steps)
+        self._turn = closed_before(frame, self._steps)
         self._meeting: Mapping[int, tuple[int, ...]] = {
             row: each.entries for each in meetings(frame) for row in each.entries
         }
@@ -129,7 +129,7 @@ class _Gradients:
     def _takers(self, row: int) -> list[int]:
         """Return the STEPs, in parts, that end the window in which a row stands."""
         frame, ops = self._frame, self._frame.ops
-        turn = int(steps_before(frame, np.asarray([row]))[0])
+        turn = int(closed_before(frame, np.asarray([row]))[0])
         own = (ops.stage[self._steps] == ops.stage[row]) & (self._turn == turn)
         own &= (ops.rank[self._steps] == ops.rank[row]) & (self._steps > row)
         return [step for step in self._steps[own].tolist() if self._alike(row, step)]
@@ -168,8 +168,8 @@ class _Gradients:
         """Yield the norms of one step that are over the same ranks."""
         ops, frame = self._frame.ops, self._frame
         norms = np.flatnonzero(ops.is_kind(Kind.NORM))
-        turns = steps_before(frame, norms)
-        turn = int(steps_before(frame, np.asarray([row]))[0])
+        turns = closed_before(frame, norms)
+        turn = int(closed_before(frame, np.asarray([row]))[0])
         ranks = ops.attributes.get(row, {}).get("ranks", "").split(",")
         for other in norms[turns == turn].tolist():
             said = ops.attributes.get(other, {}).get("ranks", "").split(",")

@@ -14,7 +14,7 @@ from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.relations._corrupted import steps_that_rest_on
 from pipeproof.semantics.relations._spots import at, finding
 from pipeproof.semantics.relations._standing import Standing, standing
-from pipeproof.semantics.relations._windows import boundaries, steps_before
+from pipeproof.semantics.relations._windows import boundaries, closed_before
 
 __all__ = ["diverged", "late_steps", "occurs", "struck", "waiting"]
 
@@ -134,7 +134,7 @@ def diverged(frame: Frame, happened: _Happened) -> Findings:
     completed = np.zeros(len(frame.ops), np.bool_)
     steps = _steps(frame)
     completed[steps] = happened[frame.done(steps)]
-    turn = steps_before(frame, rows)
+    turn = closed_before(frame, rows)
     found = []
     for step in distinct(turn).tolist():
         here = rows[turn == step]
