@@ -90,3 +90,25 @@ def test_a_state_that_is_handed_on_spoils_who_takes_it() -> None:
 
     assert rests(*programs, microbatches=2) == ["r1.4"]
     assert rests(programs[0], programs[1].replace("1F1 state=q", "1F1"), microbatches=2) == []
+
+
+def pipeline(stages: int) -> tuple[str, ...]:
+    """One microbatch through a pipeline of stages, a rank each, and back."""
+    programs = []
+    for stage in range(stages):
+        ends = stage == 0, stage == stages - 1
+        lines = [] if ends[0] else [f"{stage}RECV_F0"]
+        lines += [f"{stage}F0", *([] if ends[1] else [f"{stage}SEND_F0", f"{stage}RECV_B0"])]
+        lines += [f"{stage}B0", *([] if ends[0] else [f"{stage}SEND_B0"]), f"{stage}STEP"]
+        programs.append("; ".join(lines))
+    return tuple(programs)
+
+
+@pytest.mark.parametrize("stages", [2, 3, 5])
+def test_a_forward_spoils_every_step_and_a_backward_those_before_it(stages: int) -> None:
+    programs = pipeline(stages)
+    steps = [f"r{stage}.{program.count(';')}" for stage, program in enumerate(programs)]
+
+    for stage in range(stages - 1):
+        assert rests(*programs, name=f"F{stage}.0") == steps
+        assert rests(*programs, name=f"B{stage + 1}.0") == steps[: stage + 1]

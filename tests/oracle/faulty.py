@@ -194,9 +194,15 @@ class Faulty(Machine):
             return bool(self.faulty.intersection(here.ranks))
         if isinstance(here, Await):
             return here.source in self.faulty
-        ends = self.at[rank, step.position]
-        asked = [n for n in ends if self.ends[n].message.peer == need.rank]
-        return need.rank in self.faulty or any(n in at_fault for n in asked)
+        if need.rank in self.faulty:
+            return True
+        return any(n in at_fault and self._asks(n, need) for n in self.at[rank, step.position])
+
+    def _asks(self, number: int, need: Need) -> bool:
+        """Whether it is for this end that a call waits for a first call of the other rank."""
+        end = self.ends[number]
+        first = self._first.get((end.message.peer, end.rank, end.message.comm), -1)
+        return (end.message.peer, first) == (need.rank, need.position)
 
 
 def _visit(machine: Faulty, limit: int) -> Iterator[tuple[State, State | None]]:
