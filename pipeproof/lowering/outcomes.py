@@ -241,3 +241,26 @@ def _behind(run: AsRun, sources: Mapping[int, int]) -> IntArray:
         if row > first.get((int(ops.rank[row]), int(ops.comm[row])), row)
     ]
     return np.asarray(rows, np.int64)
+
+
+def taken_by_tag(run: AsRun) -> dict[int, int]:
+    """Return the value that each receive of any content takes, where messages pair by their tags.
+
+    A receive takes the oldest message of its channel that no receive posted before it takes. What
+    is posted at either end is ordered, so that no timing decides: a message that comes while
+    several receives wait is for the first of them, a receive that finds several takes the oldest.
+    """
+    ops, wide = run.operations, open_receives(run)
+    found: dict[int, int] = {}
+    ends = np.stack((ops.peer, ops.rank, ops.comm), axis=1)[wide]
+    for source, rank, comm in sorted({*map(tuple, ends.tolist())}):
+        line = ops.is_kind(Kind.SEND) & (ops.rank == source) & (ops.peer == rank)
+        left: list[int] = ops.value[line & (ops.comm == comm)].tolist()
+        own = ops.is_kind(Kind.RECV) & (ops.rank == rank) & (ops.peer == source)
+        for row in np.flatnonzero(own & (ops.comm == comm)).tolist():
+            named = None if row in wide else int(ops.value[row])
+            at = next((k for k, value in enumerate(left) if named in (None, value)), None)
+            value = left.pop(at) if at is not None else None
+            if row in wide and value is not None:
+                found[row] = value
+    return found

@@ -13,7 +13,15 @@ from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.operations import ANY, NONE
 from pipeproof.ir.sets import distinct
 from pipeproof.ir.transport import Match, Transport
-from pipeproof.lowering.outcomes import Name, alternatives, chosen, open_receives, received, unclear
+from pipeproof.lowering.outcomes import (
+    Name,
+    alternatives,
+    chosen,
+    open_receives,
+    received,
+    taken_by_tag,
+    unclear,
+)
 from pipeproof.lowering.waits import write_in
 from pipeproof.proofs import ready
 from pipeproof.proofs.ready import TooManyError
@@ -81,6 +89,9 @@ def _matched(run: AsRun, transport: Transport, furthest: Furthest, most: int) ->
         return
     if not wide:
         yield Outcome(run, "")
+        return
+    if transport.match is Match.TAG:
+        yield Outcome(received(run, {}, taken_by_tag(run)), "")
         return
     seen: set[frozenset[tuple[int, int]]] = {frozenset()}
     todo: list[frozenset[tuple[int, int]]] = [frozenset()]
@@ -202,12 +213,12 @@ def _contents(run: AsRun, model: Model, wide: list[int]) -> dict[int, int]:
 def undecided(run: AsRun, transport: Transport) -> bool:
     """Whether choices stand there whose outcomes are not looked through.
 
-    An open receive of any content where messages pair by their tags, a rank that goes by a
-    choice of others that is made again and again, or a ready rank whose needs are not clear.
+    A receive of whichever rank where messages pair by their tags, a rank that goes by a choice of
+    others that is made again and again, or a ready rank whose needs are not clear.
     """
     if unclear(run) or ready.is_unclear(run, transport):
         return True
-    return transport.match is Match.TAG and len(open_receives(run)) > 0
+    return transport.match is Match.TAG and bool(np.any(run.operations.peer == ANY))
 
 
 def _said(name: Name, outcome: str) -> str:

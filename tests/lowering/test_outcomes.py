@@ -10,6 +10,7 @@ from pipeproof.lowering.outcomes import (
     has_choices,
     open_receives,
     received,
+    taken_by_tag,
     unclear,
 )
 from tests.semantics.made import run
@@ -115,3 +116,11 @@ def test_a_rank_that_goes_by_one_of_several_choices_of_another_is_unclear() -> N
     assert unclear(run(AGAIN, "WRITE x u if=q:a"))
     assert not unclear(run("CHOOSE q a|b", "WRITE x u if=q:a"))
     assert not unclear(run(AGAIN, "CHOOSE q a|b; CHOOSE q a|b; WRITE x u if=q:a"))
+
+
+def test_by_tag_a_receive_of_any_content_takes_the_oldest_that_none_before_it_takes() -> None:
+    made = run("RECV b from=1 h=x; RECV any from=1; RECV a from=1", "SEND a to=0; SEND b to=0")
+    (row,) = open_receives(made).tolist()
+
+    assert taken_by_tag(made) == {row: int(made.operations.value[3])}
+    assert taken_by_tag(run("RECV any from=1", "")) == {}

@@ -1,5 +1,6 @@
 """Every outcome of a choice is found, and no other: against a search of all interleavings."""
 
+import dataclasses
 import random
 from collections.abc import Iterator
 
@@ -7,7 +8,7 @@ import pytest
 
 from pipeproof.api import judge_text
 from pipeproof.engines import graph
-from pipeproof.ir.transport import NAMED
+from pipeproof.ir.transport import NAMED, Match
 from pipeproof.lowering.waits import write_in
 from pipeproof.proofs.outcomes import TooManyError, outcomes
 from pipeproof.semantics.model import Model
@@ -196,3 +197,69 @@ def test_a_slot_that_is_never_given_back_is_waited_for_until_the_end() -> None:
         "waits for a slot that nobody is yet to leave"
         in verdict.transports[0].violations[0].message
     )
+
+
+def taken_by_search(sends: str, receives: str) -> set[tuple[int | None, ...]]:
+    """What each receive (`a`, `b` or `?` for any content) takes, in every order of posts.
+
+    Sends are posted in order, and receives are. A message that is posted goes to the first receive
+    that waits for it; a receive that is posted takes the oldest message that it may.
+    """
+    nothing: tuple[int | None, ...] = (None,) * len(receives)
+    todo, ends = [(0, nothing, 0)], set[tuple[int | None, ...]]()
+    while todo:
+        sent, taken, posted = todo.pop()
+        if sent == len(sends) and posted == len(receives):
+            ends.add(taken)
+        if sent < len(sends):
+            fits = (k for k in range(posted) if taken[k] is None)
+            first = next((k for k in fits if receives[k] in ("?", sends[sent])), None)
+            todo.append((sent + 1, _taking(taken, first, sent), posted))
+        if posted < len(receives):
+            there = (m for m in range(sent) if m not in taken)
+            oldest = next((m for m in there if receives[posted] in ("?", sends[m])), None)
+            own = None if oldest is None else posted
+            todo.append((sent, _taking(taken, own, oldest), posted + 1))
+    return ends
+
+
+def _taking(
+    taken: tuple[int | None, ...], receive: int | None, message: int | None
+) -> tuple[int | None, ...]:
+    if receive is None:
+        return taken
+    return (*taken[:receive], message, *taken[receive + 1 :])
+
+
+def test_by_tag_any_content_is_what_every_order_of_posts_gives() -> None:
+    transport = dataclasses.replace(NAMED["buffered"], match=Match.TAG)
+    rng, open_ = random.Random(5), 0
+    for _ in range(150):
+        sends = "".join(rng.choices("ab", k=rng.randint(1, 4)))
+        receives = "".join(rng.choices("ab?", k=rng.randint(1, 4)))
+        (taken,) = taken_by_search(sends, receives)
+        posts = "; ".join(f"RECV {'any' if each == '?' else each} from=0 h=x" for each in receives)
+        made = run("; ".join(f"SEND {each} to=1" for each in sends), posts, fragment=True)
+        (outcome,) = outcomes(made, transport, graph.furthest, 10)
+        pairing = Model(outcome.run, transport, write_in(outcome.run, transport.wait)).frame.pairing
+        found = pairing.send[pairing.of_row[len(sends) :]].tolist()
+
+        assert [None if each < 0 else each for each in found] == list(taken), (sends, receives)
+        open_ += "?" in receives and sends[: len(receives)] != receives
+    assert open_ > 50
+
+
+def test_by_tag_a_receive_of_any_content_is_judged() -> None:
+    tag = {"completion": "buffered", "match": "tag"}
+    programs = ("SEND a to=1; SEND b to=1", "RECV any from=0; RECV b from=0")
+    lost = ("SEND b to=1; SEND a to=1", "RECV any from=0; RECV b from=0")
+
+    assert judge_text(text(*programs, fragment=True, transport=tag), "made").verdict == "proved"
+    assert judge_text(text(*lost, fragment=True, transport=tag), "made").first_rule == "PP201"
+
+
+def test_by_tag_a_receive_of_whichever_rank_is_open() -> None:
+    tag = {"completion": "buffered", "match": "tag"}
+    programs = ("RECV a from=any", "SEND a to=0")
+
+    assert judge_text(text(*programs, fragment=True, transport=tag), "made").verdict == "unknown"
