@@ -19,15 +19,19 @@ COMPLETE = "_PIPEPROOF_COMPLETE"
 
 
 class _Subcommands(click.Group):
-    """The files of this package: `check.py` holds `command`, run as `pipeproof check`."""
+    """The files of this package: `check.py` holds `command`, run as `pipeproof check`.
+
+    An underscore behind the name of a file keeps it apart from `run` of this module.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(plugins.names(sys.modules[__name__]))
+        return [name.rstrip("_") for name in plugins.names(sys.modules[__name__])]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
-        command = importlib.import_module(f"{__name__}.{cmd_name}").command
+        file = "run_" if cmd_name == "run" else cmd_name
+        command = importlib.import_module(f"{__name__}.{file}").command
         return command if isinstance(command, click.Command) else None
 
     def resolve_command(

@@ -1,0 +1,121 @@
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pipeproof import api
+from pipeproof.cli import run
+from pipeproof.ir.source import Document
+from pipeproof.verdict.verdict import FileVerdict, Outcome, TransportVerdict
+from tests.cli.made import PATH, ROOT
+from tests.semantics import made
+
+PASSED = (
+    "0F0; SEND F0.0 to=1; RECV B1.0 from=1; 0B0",
+    "RECV F0.0 from=0; 1F0; 1B0; SEND B1.0 to=0",
+)
+EARLY = (PASSED[0], "1F0; RECV F0.0 from=0; 1B0; SEND B1.0 to=0")
+
+
+def written(folder: Path, *programs: str, **keys: object) -> str:
+    path = folder / "spec.yaml"
+    path.write_text(made.text(*programs, **{"transport": "buffered", **keys}))
+    return str(path)
+
+
+def test_a_legal_schedule_is_seen_to_be_the_unsplit_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, *PASSED)
+
+    assert run(["run", path, "--orders", "2"]) == 0
+    assert capsys.readouterr().out == (
+        f"{path}: buffered: proved, seen: 2 orders, 28 numbers, "
+        "bitwise those of the unsplit model\n"
+    )
+
+
+def test_rounding_is_told_in_parts_of_what_it_may_be(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, "0F0; 0F1; 0F2; 0B2; 0B0; 0B1", microbatches=3)
+
+    assert run(["run", path, "--witness", "transformer", "--orders", "6"]) == 0
+    assert "of what rounding allows" in capsys.readouterr().out
+
+
+def test_an_illegal_schedule_has_its_counterexample_replayed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, *EARLY)
+
+    assert run(["run", path]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith(f"{path}: buffered: refuted, confirmed: PP401 1F0")
+    assert out.endswith("1F0: nothing stands there: nothing instead of F0.0, seen in the numbers\n")
+
+
+def test_what_the_witness_cannot_show_is_unknown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, "0F0; 0B0; 0STEP", weights={"policy": "latest"})
+
+    assert run(["run", path]) == 3
+    assert "not run: under the policy latest" in capsys.readouterr().out
+
+
+def test_a_proof_that_a_run_denies_is_not_to_be_trusted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path, *EARLY)
+    judge, said = api.judge, TransportVerdict("buffered", Outcome.PROVED, "graph", 1, 1, ())
+
+    def wrong(document: Document, question: api.Asked | None = None) -> FileVerdict:
+        return replace(judge(document, question), transports=(said,))
+
+    monkeypatch.setattr(api, "judge", wrong)
+
+    assert run(["run", path]) == 4
+    out = capsys.readouterr().out
+    assert "proved, and not seen: do not trust this: 1F0: nothing stands there" in out
+
+
+@pytest.mark.parametrize("argv", [("run", "a.yaml"), ("replay", "a.json")])
+def test_without_torch_the_extra_is_named(argv: tuple[str, ...], tmp_path: Path) -> None:
+    script = (
+        "import sys; sys.modules['torch'] = None; from pipeproof.cli import run; "
+        f"sys.exit(run({list(argv)}))"
+    )
+
+    done = subprocess.run(  # noqa: S603  our own command
+        [sys.executable, "-c", script],
+        capture_output=True,
+        cwd=tmp_path,
+        env={"PYTHONPATH": PATH},
+        check=False,
+        timeout=60,
+    )
+
+    assert done.returncode == 2
+    assert done.stdout == b""
+    assert b"pip install 'pipeproof[torch]'" in done.stderr
+
+
+def test_checking_imports_no_torch() -> None:
+    spec = ROOT / "specs" / "illegal" / "swapped-receive.yaml"
+    script = (
+        f"import sys; from pipeproof.cli import run; run(['check', {str(spec)!r}]); "
+        "sys.exit('torch' in sys.modules)"
+    )
+
+    done = subprocess.run(  # noqa: S603  our own command
+        [sys.executable, "-c", script],
+        capture_output=True,
+        env={"PYTHONPATH": PATH},
+        check=False,
+        timeout=60,
+    )
+
+    assert done.returncode == 0
