@@ -15,6 +15,7 @@ from pipeproof.semantics.logic import (
     PROGRESS,
     Acyclic,
     All,
+    AtMost,
     Axiom,
     Empty,
     Enforced,
@@ -48,6 +49,7 @@ class _States:
             for credit in graph.credits
             for number, drained in enumerate(credit.drained.tolist())
         ]
+        self.all: frozenset[int] = frozenset()
         self.always: dict[int, int] = {}
         self.ends: set[int] = set()
         self._visit()
@@ -89,6 +91,7 @@ class _States:
                     front.append(other)
             if len(seen) > _MOST:
                 raise TooManyStatesError
+        self.all = frozenset(seen)
         for state in seen:
             for event in _listed(state):
                 self.always[event] = self.always.get(event, state) & state
@@ -114,7 +117,7 @@ def _listed(state: int) -> Iterator[int]:
 
 
 class Brute:
-    """Decides rules of one model; what counts, and what has weak communicators, is not told."""
+    """Decides rules of one model; of faults and of weak communicators it tells nothing."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -164,6 +167,8 @@ class Brute:
                 return self._unordered(self.model.needs(rel))
             case Acyclic(_, through):
                 return self._stuck(collectives=through == "collectives")
+            case AtMost(measure):
+                return self._overfull(measure)
             case All(axioms):
                 return [each for part in axioms for each in self.broken(part)]
             case _:
@@ -179,6 +184,35 @@ class Brute:
             if before < 0 or not always >> before & 1:
                 found[after, row] = Finding((Spot(after, row),), {})
         return list(found.values())
+
+    def _overfull(self, measure: Rel) -> list[Finding]:
+        """Return the starts at which more is live, in some state, than the bound."""
+        if not self.model.is_bounded(measure):
+            return []
+        holds = self.model.holds(measure)
+        ends = [0] * len(holds.start)
+        for event, hold in zip(holds.ends.tolist(), holds.of.tolist(), strict=True):
+            ends[hold] |= 1 << event
+        each = [*zip(holds.rank.tolist(), holds.start.tolist(), holds.rows.tolist(), strict=True)]
+        found = []
+        for rank, start, row in dict.fromkeys(each):
+            begun = [k for k, (own, since, _) in enumerate(each) if own == rank and since <= start]
+            live = (
+                sum(int(holds.weight[k]) for k in begun if not ends[k] or ends[k] & ~state)
+                for state in self.order.all
+                if state >> start & 1
+            )
+            most = max(live, default=0)
+            if most > (holds.bound or 0):
+                found.append(Finding((self._place(start, row),), {}))
+        return found
+
+    def _place(self, start: int, row: int) -> Spot:
+        """Return where a hold starts; what is there from the start, at the first instruction."""
+        frame = self.model.frame
+        if row < 0 and start < frame.ends:
+            return Spot(start, int(frame.ops.first_row[start // 2]))
+        return Spot(start, row)
 
     def _stuck(self, *, collectives: bool) -> list[Finding]:
         absent = self.model.findings(Rel("unentered")).found if collectives else ()

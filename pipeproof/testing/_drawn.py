@@ -27,6 +27,9 @@ def drawn_text(seed: int, attempt: int) -> str:
         "transport": _transport(draw),
         "ranks": ["; ".join(program) or "SIGNAL to=0" for program in programs],
     }
+    if "capacity" not in str(spec["transport"]) and draw.random() < 0.5:  # noqa: PLR2004  half of them
+        spec["sizes"] = {"F": "1MiB", "B": "1MiB", "keep": draw.choice(["1MiB", "2MiB"])}
+        spec["bounds"] = {"memory": draw.choice(["1MiB", "2MiB", "3MiB"])}
     return json.dumps(spec, indent=1).replace('"true"', "true")
 
 

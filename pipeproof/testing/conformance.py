@@ -198,7 +198,7 @@ class _Held:
                 continue
             try:
                 told = {self._places(each): each for each in brute.broken(rule.axiom)}
-            except ValueError:  # no schedule that is drawn bounds what is live
+            except ValueError:  # no schedule that is drawn has faults
                 continue
             either = {**found[rule.code], **told}
             reached = {places for places in either if brute.reached(either[places])}

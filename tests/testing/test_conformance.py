@@ -76,7 +76,6 @@ def test_every_transport_has_a_case_that_is_legal_and_one_that_is_not() -> None:
 
 @pytest.mark.parametrize("low", range(0, len(WRITTEN), 40))
 def test_what_is_written_is_what_a_look_at_every_state_finds(low: int) -> None:
-    """Of the rules that it tells: all but those that count what is live."""
     seen = 0
     for case in WRITTEN[low : low + 40]:
         if case.model.events <= 32 and not case.model.frame.transport.weak:
