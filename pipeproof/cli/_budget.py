@@ -26,8 +26,8 @@ _PARTS = {
 budget_option = click.option(
     "--budget",
     metavar="PART=N,...",
-    help="How far engines go for each schedule and transport: states, seconds and memory of the "
-    "explorer, rlimit (steps) of the solver. As states=100000,memory=2GiB.",
+    help="How far engines go for each schedule and transport: states and memory of the explorer, "
+    "rlimit (steps) of the solver, seconds of each. As states=100000,memory=2GiB.",
 )
 
 

@@ -6,6 +6,7 @@ thresholds, and meant for small schedules: to check other engines, and to explai
 """
 
 import re
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
@@ -26,6 +27,7 @@ from pipeproof.verdict.decision import Decision
 __all__ = ["LIMITS", "NAME", "Explanation", "Limits", "decide", "decide_outcomes", "explain"]
 
 NAME = "smt"
+_NO_TIMEOUT = 2**32 - 1  # milliseconds, z3's word for none
 _START = -1  # the root of events whose moment is known
 _NAMES = re.compile(r"\b[cghqt]\d\w*")
 
@@ -33,12 +35,13 @@ _NAMES = re.compile(r"\b[cghqt]\d\w*")
 class Limits(NamedTuple):
     """What the solver may do: steps of its own for one question and for all, and guards at most.
 
-    A step is what z3 counts as its resource, the same on every machine.
+    A step is what z3 counts as its resource, the same on every machine; seconds are not.
     """
 
     question: int = 20_000_000
     total: int = 200_000_000
     guards: int = 200_000
+    seconds: float = float("inf")
 
 
 LIMITS = Limits()
@@ -64,6 +67,7 @@ class _Solver:
         self.context = z3.Context()
         self.exhausted = False
         self._spent = 0
+        self._until = time.monotonic() + limits.seconds
 
     def new(self) -> z3.Solver:
         solver = z3.SimpleSolver(ctx=self.context)
@@ -79,10 +83,12 @@ class _Solver:
 
     def check(self, solver: z3.Solver, literals: Sequence[z3.BoolRef]) -> bool:
         left = min(self.limits.question, self.limits.total - self._spent)
-        if left <= 0:
+        seconds = self._until - time.monotonic()
+        if left <= 0 or seconds <= 0:
             self.exhausted = True
             raise ExhaustedError
         solver.set("rlimit", left)
+        solver.set("timeout", int(min(max(1000 * seconds, 1), _NO_TIMEOUT)))
         found = solver.check(*literals)
         self._spent = max(self._spent, int(solver.statistics().get_key_value("rlimit count")))
         if found == z3.unknown:

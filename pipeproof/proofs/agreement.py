@@ -62,7 +62,7 @@ def within(effort: Effort, name: str) -> Decide:
         return lambda model, rules: told.get((name, model)) or rest(model, rules)
     if effort != USUAL and name == EXPLORER:
         return lambda model, rules: _explored(effort, model, rules)
-    if effort.rlimit is not None and name == SOLVER:
+    if name == SOLVER and (effort.rlimit is not None or effort.seconds is not None):
         return lambda model, rules: _solved(effort, model, rules)
     return engine(name)
 
@@ -93,9 +93,15 @@ def _explored(effort: Effort, model: Model, rules: tuple[Rule, ...]) -> Decision
 def _solved(effort: Effort, model: Model, rules: tuple[Rule, ...]) -> Decision:
     from pipeproof.engines import smt  # noqa: PLC0415  z3 is loaded when asked for
 
-    steps = effort.rlimit or 0
-    found = smt.decide(model, rules, smt.LIMITS._replace(question=steps, total=steps))
-    said = f"{_BUDGET} of {steps} steps"
+    limits, parts = smt.LIMITS, list[str]()
+    if effort.rlimit is not None:
+        limits = limits._replace(question=effort.rlimit, total=effort.rlimit)
+        parts.append(f"{effort.rlimit} steps")
+    if effort.seconds is not None:
+        limits = limits._replace(seconds=effort.seconds)
+        parts.append(f"{effort.seconds:g} s")
+    found = smt.decide(model, rules, limits)
+    said = f"{_BUDGET} of {' and '.join(parts)}"
     unknown = {code: why.replace(_BUDGET, said) for code, why in found.unknown.items()}
     return found._replace(unknown=unknown)
 

@@ -33,9 +33,9 @@ class Frontiers(Protocol):
 class Effort:
     """How far an engine may go for one schedule under one transport; None: as far as it is used to.
 
-    `states`, `seconds` and `memory`, in bytes, bind the explorer, `rlimit` the solver, in steps of
-    its own. `progress` and `stopped` are told and asked while the explorer runs, and `frontiers`
-    keeps where it stands. `told` holds what engines have decided before, by name and model.
+    `states` and `memory`, in bytes, bind the explorer, `rlimit`, in steps of its own, the solver,
+    and `seconds` both. `progress` and `stopped` are told and asked while the explorer runs, and
+    `frontiers` keeps where it stands. `told` holds what engines have decided before, by name and model.
     """
 
     states: int | None = None

@@ -55,7 +55,7 @@ def _engines(asked: str, effort: Effort) -> Iterator[tuple[str, _Together]]:
     """Yield the engines that are asked for and may go as far as they are used to."""
     bound = {
         "explore": (effort.states, effort.seconds, effort.memory, effort.frontiers, effort.stopped),
-        "smt": (effort.rlimit,),
+        "smt": (effort.rlimit, effort.seconds),
     }
     for name in NAMES:
         if asked in {name, ALL} and all(each is None for each in bound[name]):

@@ -28,6 +28,8 @@ def unknown(out: str) -> dict[str, str]:
         ("explore", "seconds=0.000000001", "the budget of 1e-09 s ended the exploration after"),
         ("explore", "memory=1B", "the budget of 1 bytes ended the exploration after"),
         ("explore", "memory=0.5KiB,states=4,seconds=60", "the budget of 4 states"),
+        ("smt", "seconds=0.000000001", "the solver's budget of 1e-09 s is used up"),
+        ("smt", "seconds=9,rlimit=1", "the solver's budget of 1 steps and 9 s is used up"),
         ("smt", "rlimit=1", "the solver's budget of 1 steps is used up"),
     ],
 )
