@@ -35,7 +35,8 @@ class Effort:
 
     `states` and `memory`, in bytes, bind the explorer, `rlimit`, in steps of its own, the solver,
     and `seconds` both. `progress` and `stopped` are told and asked while the explorer runs, and
-    `frontiers` keeps where it stands. `told` holds what engines have decided before, by name and model.
+    `frontiers` keeps where it stands. `told` holds what engines have decided before, by name and
+    model.
     """
 
     states: int | None = None
