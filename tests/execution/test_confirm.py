@@ -12,6 +12,7 @@ from pipeproof.ir.source import Document, OnePlace
 from pipeproof.schedules import generate, names
 from pipeproof.verdict.telling import trace
 from pipeproof.verdict.verdict import TraceStep
+from tests.execution.moved import MOVES, moved
 from tests.execution.played import SPECS, answers, claims, document, models, ran
 from tests.interpreter.mutations import RULES, mutants
 from tests.semantics import made
@@ -152,6 +153,27 @@ def test_of_fifty_mutants_of_a_rule_nearly_all_are_confirmed(
 
     record_property("counts", {answer.value: number for answer, number in count.items()})
     assert sum(count.values()) >= 50
+    assert count[Answer.CONFIRMED] >= 0.95 * sum(count.values())
+    assert not count[Answer.NOT_REPRODUCED]
+
+
+@pytest.mark.parametrize("rule", sorted(MOVES))
+def test_instructions_out_of_place_are_confirmed(rule: str) -> None:
+    found = [one for text in moved(rule, 1) for _, one in answers(text, rule)]
+
+    assert {one.answer for one in found} == {Answer.CONFIRMED}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", sorted(MOVES))
+def test_fifty_instructions_out_of_place_are_confirmed(
+    rule: str, record_property: Callable[[str, object], None]
+) -> None:
+    texts = list(moved(rule, 50))
+    count = Counter(one.answer for text in texts for _, one in answers(text, rule))
+
+    record_property("counts", {answer.value: number for answer, number in count.items()})
+    assert len(texts) == 50
     assert count[Answer.CONFIRMED] >= 0.95 * sum(count.values())
     assert not count[Answer.NOT_REPRODUCED]
 
