@@ -45,9 +45,14 @@ NAMED: dict[str, dict[str, object]] = {
 
 @dataclass(frozen=True)
 class Compute:
-    """An operation such as `0F0`, `1B2` or `0STEP`; it may wait for what it reads."""
+    """An operation such as `0F0`, `1B2` or `0STEP`; it may wait for what it reads.
+
+    `said` are its attributes, `more` the values that it reads beside those of its kind.
+    """
 
     op: str
+    said: tuple[tuple[str, str], ...] = ()
+    more: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,7 @@ class Message:
     peer: int
     comm: str = ""
     handle: str = ""
+    buf: str = ""
 
 
 @dataclass(frozen=True)
@@ -128,11 +134,13 @@ def reads(instruction: Instruction) -> frozenset[str]:
         return frozenset(m.value for m in messages(instruction) if m.send)
     match = OPERATION.fullmatch(instruction.op)
     if match is None or not match[3]:
-        return frozenset()
+        return instruction.more
     stage, microbatch = int(match[1]), match[3]
     if match[2] == "F":
-        return frozenset({f"F{stage - 1}.{microbatch}" if stage else f"X.{microbatch}"})
-    return frozenset({f"B{stage + 1}.{microbatch}"} if match[2] in "BI" else ())
+        value = f"F{stage - 1}.{microbatch}" if stage else f"X.{microbatch}"
+        return instruction.more | {value}
+    own = frozenset({f"B{stage + 1}.{microbatch}"} if match[2] in "BI" else ())
+    return own | instruction.more
 
 
 def ends_step(instruction: Instruction) -> bool:

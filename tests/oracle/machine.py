@@ -11,7 +11,7 @@ from tests.oracle.model import Need, Place, State, Step, place
 from tests.oracle.motion import Machine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 Violation = tuple[str, frozenset[str]]
 
@@ -43,8 +43,13 @@ class Result:
     states: int
 
 
-def explore(programs: Programs, transport: Transport, limit: int = 100_000) -> Result:
-    """Visits every reachable state.
+def explore(
+    programs: Programs,
+    transport: Transport,
+    limit: int = 100_000,
+    watch: Callable[[State], None] | None = None,
+) -> Result:
+    """Visits every reachable state, and lets `watch` see each.
 
     Raises:
         TooManyStatesError: There are more than `limit`.
@@ -54,6 +59,8 @@ def explore(programs: Programs, transport: Transport, limit: int = 100_000) -> R
     seen, final = set(todo), set[State]()
     while todo:
         state = todo.pop()
+        if watch is not None:
+            watch(state)
         following = model.successors(state)
         if not following:
             final.add(state)

@@ -98,17 +98,25 @@ class Machine(Model):
             complete = more
         return complete
 
+    def may_go_on(self, rank: int, taken: tuple[int, ...], complete: int) -> bool:
+        """Whether a rank may take its next step."""
+        steps, count = self.steps[rank], taken[rank]
+        if count == len(steps) or steps[count].ends & ~complete:
+            return False
+        return all(self.met(taken, need) for need in steps[count].needs)
+
+    def moves(self, taken: tuple[int, ...], complete: int) -> Iterator[int]:
+        """What the complete ends may become next, messages on weak communicators left out."""
+        return self._moves(taken, complete, self.all & ~self.weak)
+
     def successors(self, state: State) -> list[State]:
         """All states one step further."""
         taken, complete = state
         found: list[State] = []
-        for rank, steps in enumerate(self.steps):
-            count = taken[rank]
-            if count == len(steps) or steps[count].ends & ~complete:
-                continue
-            if all(self.met(taken, need) for need in steps[count].needs):
-                found.append(((*taken[:rank], count + 1, *taken[rank + 1 :]), complete))
-        found += [(taken, more) for more in self._moves(taken, complete, self.all & ~self.weak)]
+        for rank in range(len(self.steps)):
+            if self.may_go_on(rank, taken, complete):
+                found.append(((*taken[:rank], taken[rank] + 1, *taken[rank + 1 :]), complete))
+        found += [(taken, more) for more in self.moves(taken, complete)]
         if not found and self.weak and (more := self._weak_moment(taken, complete)) != complete:
             found.append((taken, more))
         return found

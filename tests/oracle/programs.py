@@ -52,6 +52,7 @@ __all__ = [
     "renumbered",
     "send",
     "text",
+    "tidy",
 ]
 
 
@@ -61,7 +62,8 @@ def _attribute(name: str, value: str) -> str:
 
 def _message_text(message: Message) -> str:
     head = f"SEND {message.value} to=" if message.send else f"RECV {message.value} from="
-    return f"{head}{message.peer}{_attribute('comm', message.comm)}"
+    said = _attribute("comm", message.comm) + _attribute("buf", message.buf)
+    return f"{head}{message.peer}{said}"
 
 
 def _call_text(call: Message | Bracket | Collective) -> str:
@@ -77,7 +79,7 @@ def text(instruction: Instruction) -> str:
     """The instruction as it stands in a file."""
     match instruction:
         case Compute():
-            return instruction.op
+            return "".join([instruction.op, *(_attribute(*each) for each in instruction.said)])
         case Wait():
             return f"WAIT {instruction.handle}"
         case Signal():
@@ -211,7 +213,7 @@ def random_programs(
         _bracket(rng, row)
         _give_handles(rng, row)
         _add_operations(rng, row, rank, count, done)
-    return tuple(map(_tidy, rows))
+    return tuple(map(tidy, rows))
 
 
 def _add_message(rng: random.Random, rows: list[list[Instruction]]) -> None:
@@ -320,7 +322,7 @@ def _add_operations(
             row.insert(rng.randint(at + 1, len(row)), Compute(op))
 
 
-def _tidy(row: list[Instruction]) -> Program:
+def tidy(row: list[Instruction]) -> Program:
     """Leaves out every WAIT for a handle under which nothing was started."""
     kept: list[Instruction] = []
     started: set[str] = set()

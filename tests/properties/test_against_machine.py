@@ -1,14 +1,19 @@
-"""The engine against an operational state machine that shares nothing with it."""
+"""The engines against an operational state machine that shares nothing with them."""
 
 import random
+from collections import Counter
+from collections.abc import Iterable
 
 import pytest
 
 from pipeproof import api
+from pipeproof.errors import InputError, UnsupportedFeatureError
 from pipeproof.verdict.verdict import TransportVerdict
 from tests.oracle import programs
 from tests.oracle.instructions import NAMED
 from tests.oracle.machine import TooManyStatesError, deadlocks, explore
+from tests.oracle.stored import stored_text
+from tests.properties.overlapping import compare, project
 
 CASES = 60
 
@@ -57,3 +62,28 @@ def test_engine_and_state_machine_agree_on_weak_communicators(seed: int) -> None
         blamed = _places(verdict.transports[0], "PP301", "PP205", "PP201", "PP204")
         assert not result.stuck or verdict.verdict == "refuted"
         assert not result.stuck or blamed
+
+
+def overlaps_compared(texts: Iterable[str]) -> Counter[str]:
+    """What machine and engines say alike of schedules, as far as the machine knows them.
+
+    What is received without storage of its own lands in no buffer, or in one of up to three.
+    """
+    found: Counter[str] = Counter()
+    for number, text in enumerate(texts):
+        try:
+            made = project(text, number % 4)
+        except (InputError, UnsupportedFeatureError):
+            continue
+        for transport in made.transports:
+            found += compare(made, transport)
+    return found
+
+
+def test_engines_and_state_machine_see_the_same_accesses_overlap_in_drawn_programs() -> None:
+    found = overlaps_compared(stored_text(random.Random(seed)) for seed in range(10))
+
+    assert found["compared"] == 10
+    assert found["every state"] > 4, found
+    assert found["overlapping"] > 4, found
+    assert found["pairs"] > 2 * found["overlapping"], found

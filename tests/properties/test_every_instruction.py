@@ -18,6 +18,7 @@ _TRANSPORTS = (
     *("buffered", "buffered-1", "nccl-lazy", "nccl-eager", "nccl-direction", "nccl-edge", "gloo"),
     *("nccl-first", "nccl-small", "buffered", "buffered", "gloo", "gloo"),
 )
+_CHOSEN = ("CHOOSE", "from=any", "take")
 _POLICIES = ("flush", "stash", "vertical", "2bw", "latest", "speculative")
 _OFTEN = 0.6
 
@@ -44,8 +45,22 @@ class Maker:
 
     def text(self) -> str:
         ranks = [self.program(rank) for rank in range(self.ranks)]
+        if self.chance(0.15):
+            self.meet(ranks)
         keys = {"pipeproof": 1, "microbatches": self.microbatches, **self.keys(), "ranks": ranks}
-        return json.dumps({key: value for key, value in keys.items() if value is not None})
+        said = json.dumps({key: value for key, value in keys.items() if value is not None})
+        if self.choices and not any(each in said for each in _CHOSEN):
+            ranks[0].insert(0, "CHOOSE q a|b")
+            return json.dumps({key: value for key, value in keys.items() if value is not None})
+        return said
+
+    def meet(self, ranks: list[list[str]]) -> None:
+        """Let all ranks enter a collective of some kind somewhere, or nearly all."""
+        said = self.draw.choice(("", " kind=all", " from=0", f" to={self.rank()}", " h=h9"))
+        word = f"COLL e ranks={','.join(map(str, range(self.ranks)))}{said}"
+        for program in ranks:
+            if self.chance(0.95):
+                program.insert(self.draw.randrange(len(program) + 1), word)
 
     def keys(self) -> dict[str, object]:
         draw = self.draw
@@ -64,7 +79,7 @@ class Maker:
             "placement": some(draw.choice(("loop", [draw.randrange(self.ranks)] * count)), 0.15),
             "fragment": some(self.chance(0.8)),
             "pipelines": some(lines, 0.15),
-            "transport": draw.choice(_TRANSPORTS) if self.chance(0.85) else self.mapping(),
+            "transport": self.transport(),
             "weights": some(
                 {
                     "policy": draw.choice(_POLICIES),
@@ -78,6 +93,11 @@ class Maker:
             "sizes": some({"F": "2B", "B": "3B", "keep": "5B", "weights": "7B", "grads": "1B"}),
             "profile": some(draw.choice(("none", "torch-runtime")), 0.1),
         }
+
+    def transport(self) -> object:
+        if self.chance(0.02):
+            return self.draw.choice(("strict", ["rendezvous", "gloo"]))
+        return self.draw.choice(_TRANSPORTS) if self.chance(0.82) else self.mapping()
 
     def mapping(self) -> dict[str, object]:
         draw = self.draw
