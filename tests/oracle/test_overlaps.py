@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+from pathlib import Path
 
 import pytest
 
@@ -90,3 +92,14 @@ def test_a_projection_keeps_what_the_machine_knows() -> None:
         '    - "RECV F0.0 from=0 buf=q0"',
         '    - "RECV v1 from=0 buf=q0"',
     ]
+
+
+def test_the_machine_knows_nothing_of_the_package() -> None:
+    modules = [path for path in Path(__file__).parent.glob("*.py") if path.stem[:5] != "test_"]
+    trees = [ast.walk(ast.parse(path.read_text(encoding="utf-8"))) for path in modules]
+    froms = [
+        node.module or "" for tree in trees for node in tree if isinstance(node, ast.ImportFrom)
+    ]
+
+    assert "tests.oracle.model" in froms
+    assert not [name for name in froms if name.startswith("pipeproof")]
