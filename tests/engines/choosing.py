@@ -24,9 +24,9 @@ _NAMES = ("p", "q", "r")
 _WHAT = re.compile(r"(?:SEND|RECV) (\S+)")
 
 
-def settled(text: str, most: int = 60) -> Iterator[list[Settled]]:
-    """All outcomes of a file under each of its transports."""
-    run = lower(spec.read(text, "made", ReadOptions())[0].schedule)
+def settled(text: str, most: int = 60, copies: int = 1) -> Iterator[list[Settled]]:
+    """All outcomes of a file, of `copies` of its programs, under each of its transports."""
+    run = lower(spec.read(text, "made", ReadOptions())[0].schedule, repeated=copies)
     for transport in run.schedule.transports:
         if has_choices(run) and not undecided(run, transport):
             found = outcomes(run, transport, graph.furthest, most)
@@ -36,11 +36,11 @@ def settled(text: str, most: int = 60) -> Iterator[list[Settled]]:
             ]
 
 
-def choosing(*programs: str, transport: str = "buffered") -> list[Settled]:
+def choosing(*programs: str, transport: str = "buffered", copies: int = 1) -> list[Settled]:
     """All outcomes of the programs of a fragment."""
     keys = {"pipeproof": 1, "fragment": True, "microbatches": 9, "stages": 9}
     text = json.dumps({**keys, "transport": transport, "ranks": [each or [] for each in programs]})
-    return next(settled(text, 4096))
+    return next(settled(text, 4096, copies))
 
 
 def with_choices(seed: int) -> str:

@@ -1,7 +1,7 @@
 """Outcomes of choices that are decided at once are decided as each is by itself."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 import pytest
@@ -14,7 +14,8 @@ from pipeproof.semantics.logic import Rule
 from pipeproof.semantics.model import Model
 from pipeproof.verdict import replay
 from pipeproof.verdict.decision import Decision
-from tests.engines.choosing import settled, with_choices
+from tests.engines.choosing import choosing, settled, with_choices
+from tests.proofs.ready_programs import drawn as ready
 from tests.properties.test_every_instruction import Maker
 from tests.semantics.made import rules
 
@@ -66,10 +67,10 @@ class Engine(Protocol):
     ) -> tuple[Decision, ...]: ...
 
 
-def compare(engine: Engine, seeds: range) -> Counter[str]:
+def compare(engine: Engine, every_one: Iterable[list[Settled]]) -> Counter[str]:
     """Hold both ways against each other, and replay each execution in its outcome."""
     counts: Counter[str] = Counter()
-    for some in every(seeds):
+    for some in every_one:
         together = engine.decide_outcomes(some, rules())
         assert len(together) == len(some)
         for each, found in zip(some, together, strict=True):
@@ -90,14 +91,34 @@ ENGINES = pytest.mark.parametrize("engine", [smt, explore], ids=["smt", "explore
 @ENGINES
 @pytest.mark.parametrize("block", range(4))
 def test_an_engine_says_the_same_at_once_and_one_by_one(engine: Engine, block: int) -> None:
-    counts = compare(engine, range(4 * block, 4 * block + 4))
+    counts = compare(engine, every(range(4 * block, 4 * block + 4)))
 
     assert counts["outcomes"] > 2
     assert counts["broken"] > 5
+
+
+@ENGINES
+def test_an_engine_says_the_same_of_the_orders_of_ready_ranks(engine: Engine) -> None:
+    some = [found for seed in range(12, 18) for found in settled(ready(seed).text, 16)]
+
+    assert sum(len(each) > 1 for each in some) > 2
+    assert compare(engine, some)["broken"] > 10
+
+
+@ENGINES
+def test_an_engine_says_the_same_of_two_copies_of_the_programs(engine: Engine) -> None:
+    sends = "CHOOSE q a|b; SEND v to=1 if=q:a; WRITE s v; USE s v if=q:b"
+    receives = "RECV v from=0 h=x buf=s if=q:a; USE s v if=q:a"
+    some = choosing(sends, receives, copies=2)
+
+    assert len(some) == 4
+    assert compare(engine, [some])["broken"] > 0
 
 
 @pytest.mark.slow
 @ENGINES
 @pytest.mark.parametrize("block", range(20))
 def test_an_engine_says_the_same_of_many(engine: Engine, block: int) -> None:
-    assert compare(engine, range(1000 + 50 * block, 1050 + 50 * block))["outcomes"] > 50
+    seeds = range(1000 + 50 * block, 1050 + 50 * block)
+
+    assert compare(engine, every(seeds))["outcomes"] > 50
