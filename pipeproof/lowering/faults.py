@@ -14,7 +14,7 @@ from pipeproof.ir.faults import Faulted, FaultKind, Policy, Struck, value_code
 from pipeproof.ir.operations import IntArray
 from pipeproof.ir.schedule import Plain, Schedule
 
-__all__ = ["Alternative", "alternatives", "faulted", "policy_of"]
+__all__ = ["Alternative", "alternatives", "faulted", "policy_of", "unplaced"]
 
 _KINDS: Mapping[str, FaultKind] = {
     "missing": "missing",
@@ -47,10 +47,9 @@ def alternatives(run: AsRun) -> Iterator[Alternative]:
     A message that is sent several times, and an operation in parts, can be struck at each of
     them; in copies of the programs each fault can be one of each copy.
     """
-    said = _faults(run.schedule)
-    among = said.get("among", ())
-    each = [_strikes(run, one) for one in among if isinstance(one, Mapping)]
-    most = int(str(said.get("at_most", "1")))
+    named = (tuple(_strikes(run, one)) for one in _among(run.schedule))
+    each = [one for one in dict.fromkeys(named) if one]  # what is named twice is one fault
+    most = int(str(_faults(run.schedule).get("at_most", "1")))
     seen: set[frozenset[Struck]] = set()
     for number in range(1, min(most, len(each)) + 1):
         for some in combinations(each, number):
@@ -59,6 +58,12 @@ def alternatives(run: AsRun) -> Iterator[Alternative]:
                 if struck not in seen:
                     seen.add(struck)
                     yield _alternative(picked)
+
+
+def unplaced(run: AsRun) -> str | None:
+    """Return the name of a message or operation that does not stand in the schedule as run."""
+    lost = (one for one in _among(run.schedule) if not _strikes(run, one))
+    return next((str(one.get("message", one.get("op"))) for one in lost), None)
 
 
 def faulted(run: AsRun, alternative: Alternative) -> AsRun:
@@ -71,6 +76,10 @@ def faulted(run: AsRun, alternative: Alternative) -> AsRun:
 def _faults(schedule: Schedule) -> Mapping[str, Plain]:
     said = schedule.described.get("faults", {})
     return said if isinstance(said, Mapping) else {}
+
+
+def _among(schedule: Schedule) -> list[Mapping[str, Plain]]:
+    return [one for one in _faults(schedule).get("among", ()) if isinstance(one, Mapping)]
 
 
 def _alternative(picked: tuple[_Strike, ...]) -> Alternative:
@@ -101,9 +110,10 @@ def _of_rank(run: AsRun, kind: FaultKind, rank: int, at: int) -> list[_Strike]:
 
 def _of_rows(run: AsRun, kind: FaultKind, name: str, rows: IntArray) -> list[_Strike]:
     ops, found = run.operations, list[_Strike]()
+    order = np.lexsort((run.copy, run.base))  # a row of one copy stands in each of them
     for base in rows.tolist():
         for copy in range(run.copies):
-            row = int(np.flatnonzero((run.base == base) & (run.copy == copy))[0])
+            row = int(order[base * run.copies + copy])
             rank, peer = int(ops.rank[row]), int(ops.peer[row])
             between = f" from rank {rank} to rank {peer}" if ops.kind[row] == Kind.SEND else ""
             where = between if len(rows) > 1 else ""

@@ -14,7 +14,7 @@ from pipeproof.ir.faults import Faulted
 from pipeproof.ir.operations import ANY
 from pipeproof.ir.transport import Transport
 from pipeproof.lowering.communicators import joined, splits_calls
-from pipeproof.lowering.faults import Alternative, alternatives, faulted
+from pipeproof.lowering.faults import Alternative, alternatives, faulted, unplaced
 from pipeproof.lowering.outcomes import has_choices
 from pipeproof.lowering.waits import write_in
 from pipeproof.proofs.deciding import Deciding, one_step_decides
@@ -107,6 +107,10 @@ class _Faults:
         chooses = has_choices(self._run)
         if "ready" in self._run.schedule.described:
             message = "faults of a rank that runs what is ready are not looked through"
+            raise TooManyError(message)
+        lost = unplaced(self._run)
+        if lost is not None:
+            message = f"{lost} does not stand in the schedule as it is lowered"
             raise TooManyError(message)
         if chooses and undecided(self._run, self._transport):
             message = "what is chosen is not looked through"

@@ -1,12 +1,16 @@
 """What an engine may not finish stays open where a fault strikes; what it finds it shows."""
 
+from dataclasses import replace
+
 import pytest
 
-from pipeproof.api import Asked, judge_text
+from pipeproof.api import Asked, judge, judge_text
 from pipeproof.engines import explore, graph, smt
 from pipeproof.engines.explore import Budget
 from pipeproof.engines.smt import Limits
 from pipeproof.errors import InputError
+from pipeproof.frontends import spec
+from pipeproof.ir.reading import ReadOptions
 from pipeproof.ir.transport import NAMED
 from pipeproof.lowering.faults import alternatives, faulted
 from pipeproof.lowering.waits import write_in
@@ -72,6 +76,19 @@ def test_a_message_that_lowering_adds_may_be_named() -> None:
     assert {each.rule for each in lost.transports[0].violations} == {"PP301"}
     with pytest.raises(InputError, match=r"no message holds F1\.0"):
         judge_text(keys + fault.format("F1.0", "dropped"), "made")
+
+
+def test_a_message_that_is_not_lowered_after_all_is_unknown() -> None:
+    made = spec.read(text(*PAIR, faults=LATE), "made", ReadOptions())[0]
+    among = {"message": "F1.0", "fault": "dropped"}
+    described = {**made.schedule.described, "faults": {"among": (among,)}}
+    schedule = replace(made.schedule, described=described)
+    verdict = judge(replace(made, schedule=schedule))
+
+    assert verdict.verdict == "unknown"
+    assert {each.why for each in verdict.transports[0].unknown} == {
+        "F1.0 does not stand in the schedule as it is lowered"
+    }
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,12 @@
 """Every choice of faults is an alternative, each of what it can strike."""
 
+import dataclasses
+
 import pytest
 
 from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.faults import Struck
-from pipeproof.lowering.faults import alternatives, faulted, policy_of
+from pipeproof.lowering.faults import alternatives, faulted, policy_of, unplaced
 from tests.semantics.made import run, schedule
 
 PROGRAMS = ("0F0; 0SEND_F0; SEND w to=1", "1RECV_F0; RECV w from=0; 1F0")
@@ -45,8 +47,9 @@ def test_at_most_bounds_how_many_happen_together() -> None:
     assert len(labels(made(MISSING, STOPS, LOST, at_most=9))) == 7
 
 
-def test_a_fault_that_is_named_twice_is_one() -> None:
+def test_a_fault_that_is_named_again_is_one() -> None:
     assert labels(made(LOST, LOST, at_most=2)) == ["F0.0 is dropped"]
+    assert len(labels(made(*[LOST] * 60, STOPS, at_most=20))) == 3
 
 
 def test_a_message_that_is_sent_twice_is_struck_at_each() -> None:
@@ -91,3 +94,12 @@ def test_the_policy_is_that_of_the_file(policy: str) -> None:
 
 def test_without_a_policy_all_must_raise() -> None:
     assert policy_of(schedule(*PROGRAMS, faults={"among": [MISSING]}, fragment=True)) == "raise"
+
+
+def test_what_does_not_stand_in_the_schedule_as_run_is_named() -> None:
+    of = made(MISSING, LOST)
+    bare = run("0F0; SEND w to=1", "RECV w from=0", fragment=True)
+    other = dataclasses.replace(bare, schedule=of.schedule)
+
+    assert unplaced(of) is None
+    assert unplaced(other) == "F0.0"
