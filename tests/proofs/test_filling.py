@@ -13,6 +13,7 @@ from pipeproof.semantics.logic import Rule
 from pipeproof.semantics.model import Model
 from pipeproof.verdict.decision import Decision
 from pipeproof.verdict.verdict import TransportVerdict
+from tests.engines.stored import credited
 from tests.semantics.made import PASSED_ON, text
 
 ABOVE = "with these guards the most that is live is only known from above"
@@ -129,3 +130,18 @@ def test_every_engine_that_decided_an_outcome_is_named() -> None:
     found = judged(spec.replace("microbatches: 3", "microbatches: 4"))
 
     assert (found.outcomes, found.engine) == (2, "graph, explore")
+
+
+def test_what_is_filled_in_is_what_all_engines_say_together() -> None:
+    asked = 0
+    for seed in range(25):
+        spec = credited(seed)
+        (every,) = judge_text(spec, "made", Asked(engine="all")).transports
+        found = judged(spec)
+        asked += found.engine == "graph, explore"
+
+        assert found.outcome is every.outcome
+        assert {(v.rule, v.at) for v in found.violations} == {
+            (v.rule, v.at) for v in every.violations
+        }
+    assert asked > 5
