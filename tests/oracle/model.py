@@ -115,7 +115,7 @@ class Model:
         for number, end in enumerate(self.ends):
             self.at[end.spot].append(number)
         self.partner = self._pair(by_value=rules.get("match", "order") == "tag")
-        self.before = [self._before(end) for end in self.ends]
+        self.before = [self._before(number) for number in range(len(self.ends))]
         self.earlier = [self._earlier(number) for number in range(len(self.ends))]
         listed = rules.get("weak") or ()
         names = {str(name) for name in listed} if isinstance(listed, list | tuple) else set()
@@ -144,14 +144,16 @@ class Model:
                 partner[one], partner[other] = other, one
         return partner
 
-    def _before(self, end: End) -> int:
-        """The ends posted before this one in its queue; those of one group are not."""
+    def _before(self, number: int) -> int:
+        """The ends posted before this one in its queue; not those of its group or its message."""
+        end = self.ends[number]
         if end.queue is None:
             return 0
         return self._mask(
-            number
-            for number, other in enumerate(self.ends)
+            n
+            for n, other in enumerate(self.ends)
             if other.rank == end.rank and other.queue == end.queue and other.position < end.position
+            if n != self.partner[number]
         )
 
     def _earlier(self, number: int) -> list[int]:

@@ -180,8 +180,9 @@ class _Reader:
             case "COLL":
                 return self.collective(rank, rest[0], said)
             case "FREE" | "WRITE" | "USE":
-                more = frozenset(rest[1:] if head == "USE" else ())
-                return Compute(" ".join([head, *rest[:2]]), more=more)
+                named = [each for each in rest if "=" not in each]
+                more = frozenset(named[1:] if head == "USE" else ())
+                return Compute(" ".join([head, *named]), more=more)
             case _:
                 return self.operation(head, rest, said)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.oracle.machine import explore
 from tests.oracle.overlaps import accesses, conflicts, seen
 from tests.oracle.projection import Projected, projected
 
@@ -75,10 +76,18 @@ def test_what_the_transport_leaves_open() -> None:
     assert overlapping(*programs, transport="gloo") == []
 
 
+@pytest.mark.parametrize("transport", ["nccl-lazy", "nccl-eager", "rendezvous-rank"])
+def test_a_message_to_oneself_does_not_wait_for_itself_in_a_queue(transport: str) -> None:
+    drawn = read("SEND v to=0 h=h; RECV v from=0; WAIT h", transport=transport)
+
+    assert not explore(drawn.programs, transport).stuck
+
+
 def test_a_projection_keeps_what_the_machine_knows() -> None:
     drawn = read(
         "0F0 w=2 out=s; 0SEND_F0 h=x; WAIT x; 0STEP; 0SCALE by=1/2; SAVE",
-        "CHOOSE q a|b; 1RECV_F0 if=q:b; 1RECV_F0 if=q:a; RECV any from=any; 1NORM ranks=0; WAIT y",
+        "CHOOSE q a|b; FREE q0 if=q:b; FREE q0 if=q:a; 1RECV_F0 if=q:b; 1RECV_F0 if=q:a; "
+        "RECV any from=any; 1NORM ranks=0; WAIT y",
         buffers=1,
     )
 
@@ -89,6 +98,7 @@ def test_a_projection_keeps_what_the_machine_knows() -> None:
         '    - "WAIT x"',
         '    - "0STEP"',
         "  -",
+        '    - "FREE q0"',
         '    - "RECV F0.0 from=0 buf=q0"',
         '    - "RECV v1 from=0 buf=q0"',
     ]
