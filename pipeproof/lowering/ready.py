@@ -16,6 +16,7 @@ from pipeproof.lowering.outcomes import open_receives
 __all__ = ["Needs", "Rank", "is_plain_kind", "ranks_of", "row_order", "unclear"]
 
 _MOVABLE = frozenset((*COMPUTE, Kind.SEND, Kind.RECV, Kind.WAIT, Kind.LOAD))
+_MOST = 400  # instructions of ready ranks whose orders are looked through
 _PARTS = frozenset(("bucket", "param", "c"))
 _GIVEN = (ValueKind.X, ValueKind.Y, ValueKind.A)
 
@@ -63,6 +64,10 @@ def _reasons(run: AsRun) -> Iterator[str]:
     ready = said.get("ready", {})
     ranks = {int(rank) for rank in ready} if isinstance(ready, Mapping) else set[int]()
     if not ranks:
+        return
+    width = np.diff(run.rank_start)[[rank for rank in ranks if rank < run.schedule.ranks]]
+    if width.sum() > _MOST:
+        yield f"more than {_MOST} instructions of ready ranks"
         return
     if run.schedule.steps is None:
         yield "any number of steps of a ready rank"

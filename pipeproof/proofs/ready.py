@@ -20,8 +20,9 @@ from pipeproof.verdict.verdict import Outcome, TransportVerdict, Undecided
 
 __all__ = ["Ordered", "TooManyError", "as_run_ready", "is_unclear", "orders"]
 
-_STATES = 16_384  # that are looked through where guards are fixed
+_STATES = 16_384  # that are looked through where guards are fixed, fewer of long programs
 _SLOW = 512  # and where each has guards of its own
+_WORK = 48_000_000  # states times the square of their length
 _LATER = ("PP5", "PP6", "PP7", "PP8")
 _ORDERED = ("PP4", *_LATER)  # rules that the order of a program breaks
 _WAITS = ("PP205", "PP301")
@@ -71,6 +72,8 @@ def orders(
     ranks = ranks_of(run)
     picking = Picking(run, transport, ranks)
     fixed = Fixed(run, transport, ranks) if picking.is_fixed else None
+    length = sum(len(rank.needs) for rank in ranks)
+    limit = min(_STATES, max(_SLOW, _WORK // (length * length + 1))) if fixed else _SLOW
     start = State(tuple(() for _ in ranks))
     seen: set[object] = set()
     met = {start}
@@ -82,7 +85,7 @@ def orders(
         if key in seen:
             continue
         seen.add(key)
-        if len(seen) > (_STATES if fixed else _SLOW):
+        if len(seen) > limit:
             raise TooManyError
         further = picking.further(now)
         todo.extend(each for each in reversed(further) if each not in met)

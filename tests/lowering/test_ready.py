@@ -88,6 +88,7 @@ def test_rows_follow_the_picks_and_other_ranks_stay() -> None:
     [
         ("0F0", "", ""),
         ("0F0", "steps: any", "any number of steps"),
+        ("; ".join(["HOLD 0"] * 401), "", "more than 400 instructions"),
         ("0F0 bucket=a; 0F0 bucket=b", "", "parts of an operation"),
         ("WAIT x; RECV u from=1 h=x", "", "a WAIT before what it waits for"),
         ("RECV F1.0 from=1; RECV F1.0 from=1; SEND F1.0 to=1", "", "receives twice"),

@@ -41,7 +41,7 @@ def as_written(patch: pytest.MonkeyPatch) -> None:
 def test_every_order_is_found_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     as_written(monkeypatch)
     several = 0
-    for seed in range(60):
+    for seed in range(300):
         case = drawn(seed)
         if sum(len(rank.program) for rank in case.ranks) > 6:
             continue
@@ -54,30 +54,38 @@ def test_every_order_is_found_and_no_other(monkeypatch: pytest.MonkeyPatch) -> N
         assert wanted <= own, (seed, case.text)
         assert stuck or own == wanted, (seed, case.text)
         several += len(own) > 1
-    assert several > 5
+    assert several > 30
+
+
+def compared(case: Case) -> str:
+    """The verdict, once it has been held to what the machine shows."""
+    machine = case.machine
+    ends = machine.ends(ordered=False)
+    stuck = any(not machine.is_complete(end) for end in ends)
+    crossed = any(one != other for end in ends for one, other in machine.pairs(end))
+    over = any(end.over for end in ends)
+    verdict = judge_text(case.text, "made")
+    rules = {each.rule for each in verdict.transports[0].violations}
+    if verdict.verdict == "unknown":
+        return "unknown"
+
+    assert bool(rules & {"PP301", "PP205"}) == stuck, case.text
+    assert ("PP506" in rules) == over, case.text
+    assert verdict.verdict == "refuted" or not crossed, case.text
+    if all(rank.ready for rank in case.ranks):  # in others the machine judges no early reads
+        assert (verdict.verdict == "refuted") == (stuck or crossed or over), case.text
+    return verdict.verdict
 
 
 def test_a_verdict_is_what_the_machine_shows() -> None:
-    told = {"proved": 0, "refuted": 0, "unknown": 0}
-    for seed in range(16):
-        case = drawn(1000 + seed)
-        if not all(rank.ready for rank in case.ranks):
-            continue
-        machine = case.machine
-        ends = machine.ends(ordered=False)
-        stuck = any(not machine.is_complete(end) for end in ends)
-        crossed = any(one != other for end in ends for one, other in machine.pairs(end))
-        over = any(end.over for end in ends)
-        verdict = judge_text(case.text, "made")
-        rules = {each.rule for each in verdict.transports[0].violations}
-        told[verdict.verdict] += 1
-        if verdict.verdict == "unknown":
-            continue
-
-        assert (verdict.verdict == "refuted") == (stuck or crossed or over), (seed, case.text)
-        assert bool(rules & {"PP301", "PP205"}) == stuck, (seed, case.text)
-        assert ("PP506" in rules) == over, (seed, case.text)
-    assert min(told["proved"], told["refuted"]) > 2
+    told: dict[str, int] = {}
+    for seed in range(1000, 1110):
+        case = drawn(seed)
+        if sum(len(rank.program) for rank in case.ranks) <= 9:
+            verdict = compared(case)
+            told[verdict] = told.get(verdict, 0) + 1
+    assert min(told["proved"], told["refuted"]) > 10
+    assert told.get("unknown", 0) == 0
 
 
 def judged(*ranks: Rank, transport: object = None, **keys: int) -> tuple[str, set[str]]:
