@@ -83,8 +83,14 @@ def claims(text: str, rule: str | None = None) -> Iterator[tuple[Model, Claim]]:
                 yield model, Claim(broken.rule.code, places, trace, broken.reached)
 
 
-def answers(text: str, rule: str | None = None) -> Iterator[tuple[Claim, Confirmed]]:
-    """What becomes of every counterexample."""
+def answers(
+    text: str, rule: str | None = None, *, once: bool = False
+) -> Iterator[tuple[Claim, Confirmed]]:
+    """What becomes of every counterexample, or of one to each rule."""
+    told: set[str] = set()
     for model, claim in claims(text, rule):
+        if once and claim.rule in told:
+            continue
+        told.add(claim.rule)
         match = model.frame.transport.match
         yield claim, confirm(model.frame.run, match, model.happens_before, claim)

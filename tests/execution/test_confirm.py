@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import pytest
@@ -129,7 +130,7 @@ def test_legal_specs_run_as_the_unsplit_model(half: int) -> None:
 def test_counterexamples_to_shipped_specs_are_confirmed(part: int) -> None:
     for path in ILLEGAL[part::3]:
         told = set()
-        for claim, found in answers(path.read_text()):
+        for claim, found in answers(path.read_text(), once=True):
             unseen = claim.rule not in CONFIRMABLE or (claim.rule, path.name) in UNSEEN
             wanted = Answer.NOT_OBSERVABLE if unseen else Answer.CONFIRMED
             assert found.answer is wanted, (path.name, claim, found.why)
@@ -139,27 +140,27 @@ def test_counterexamples_to_shipped_specs_are_confirmed(part: int) -> None:
 
 @pytest.mark.parametrize("rule", MUTATED)
 def test_mutants_are_confirmed_and_their_originals_run_clean(rule: str) -> None:
-    found = next(answer for number in (1, 2, 3) if (answer := {*tally(rule, number)}))
+    found = next(answer for number in (1, 2, 3) if (answer := {*tally(rule, number, once=True)}))
 
     assert found == {Answer.CONFIRMED}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", MUTATED)
-def test_of_fifty_mutants_of_a_rule_nearly_all_are_confirmed(
+def test_of_fifty_counterexamples_to_a_rule_nearly_all_are_confirmed(
     rule: str, record_property: Callable[[str, object], None]
 ) -> None:
-    count = Counter(tally(rule, 50))
+    count = Counter(islice(tally(rule, 300), 50))
 
     record_property("counts", {answer.value: number for answer, number in count.items()})
-    assert sum(count.values()) >= 50
+    assert sum(count.values()) == 50
     assert count[Answer.CONFIRMED] >= 0.95 * sum(count.values())
     assert not count[Answer.NOT_REPRODUCED]
 
 
 @pytest.mark.parametrize("rule", sorted(MOVES))
 def test_instructions_out_of_place_are_confirmed(rule: str) -> None:
-    found = [one for text in moved(rule, 1) for _, one in answers(text, rule)]
+    found = [one for text in moved(rule, 1) for _, one in answers(text, rule, once=True)]
 
     assert {one.answer for one in found} == {Answer.CONFIRMED}
 
@@ -178,14 +179,14 @@ def test_fifty_instructions_out_of_place_are_confirmed(
     assert not count[Answer.NOT_REPRODUCED]
 
 
-def tally(rule: str, number: int) -> Iterator[Answer]:
+def tally(rule: str, number: int, *, once: bool = False) -> Iterator[Answer]:
     """What becomes of counterexamples to a rule, of mutants whose originals run clean."""
     for mutant in mutants(rule, number):
         assert not [each.wrong for each in ran(document(mutant.original)) if each.wrong]
-        yield from (found.answer for _, found in answers(mutant.text, rule))
+        yield from (found.answer for _, found in answers(mutant.text, rule, once=once))
 
 
-@pytest.mark.parametrize("rule", sorted(CONFIRMABLE))
+@pytest.mark.parametrize("rule", ["PP202", "PP401", "PP502", "PP601", "PP706", "PP801"])
 def test_what_is_claimed_of_a_legal_schedule_is_not_reproduced(rule: str) -> None:
     text = made.text(*PASSED, transport="buffered")
     (model,) = models(document(text))
