@@ -57,6 +57,14 @@ from tests.semantics.judged import A0_A1, ON_SECOND, TAGGED, broken, check
             "PP502 r0.1, PP502 r0.2",
         ),
         (
+            (
+                "RECV v from=1 buf=a h=h; RECV w from=1 buf=a; RECV z from=1 buf=a h=g; WAIT h; "
+                "WAIT g",
+                "SEND v to=0; SEND w to=0; SEND z to=0",
+            ),
+            "PP502 r0.1, PP502 r0.2",
+        ),
+        (
             ("WRITE a w; RECV v from=1 buf=a h=h; USE a w; WAIT h", "SEND v to=0"),
             "PP503 r0.1, PP505 r0.2",
         ),

@@ -169,12 +169,13 @@ def _under_way(frame: Frame, stored: Stored) -> tuple[IntArray, IntArray]:
     rank = np.zeros(len(stored), np.int64)
     rank[moving[order]] = np.arange(1, len(moving) + 1)
     latest = np.maximum.accumulate(rank)
-    writes = np.flatnonzero((stored.touch != Touch.READ) & (latest > 0) & ~stored.guarded)
-    last = order[latest[writes] - 1]
+    writes = np.flatnonzero((stored.touch != Touch.READ) & (stored.before > 0) & ~stored.guarded)
+    latest = latest[stored.before[writes] - 1]
+    writes, latest = writes[latest > 0], latest[latest > 0]
+    last = order[latest - 1]
     transfer = moving[last]
     late = stored.storage[transfer] == stored.storage[writes]
     late &= waited[last] > frame.start(stored.rows[writes])
-    late &= transfer < stored.before[writes]
     again = stored.touch[writes] == Touch.FREE
     late &= ~(again & (stored.touch[stored.before[writes]] == Touch.FREE))
     return transfer[late], writes[late]
