@@ -176,3 +176,25 @@ class Machine:
 
 def _with(flags: tuple[bool, ...], rank: int, *, value: bool) -> tuple[bool, ...]:
     return (*flags[:rank], value, *flags[rank + 1 :])
+
+
+class Late(Machine):
+    """A machine whose messages are only started: who reads one, and the end, wait for it."""
+
+    def is_complete(self, state: State) -> bool:
+        return super().is_complete(state) and all(
+            self._partner(state, rank, at) is not None
+            for rank, at in state.posts
+            if self.together or self.ranks[rank].program[at][0] == "RECV"
+        )
+
+    def _may_end(self, state: State, rank: int) -> bool:
+        return True
+
+    def _has(self, state: State, rank: int, value: str) -> bool:
+        program, ran = self.ranks[rank].program, state.ran[rank]
+        makers = [at for at, each in enumerate(program) if self._makes(rank, each) == value]
+        return not makers or any(
+            at in ran and (program[at][0] != "RECV" or self._partner(state, rank, at) is not None)
+            for at in makers
+        )
