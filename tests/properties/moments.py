@@ -92,7 +92,7 @@ class Moments(Machine):
         moving = {self.set_of[self.ends[n].spot] for n in sends if complete >> n & 1}
         free = self._together(posted, complete, allowed)
         for number, end in enumerate(self.ends):
-            if complete >> number & 1 or not posted & allowed >> number & 1:
+            if complete >> number & 1 or not (posted & allowed) >> number & 1:
                 continue
             if not end.message.send:
                 if self._may_complete(number, posted, complete):
