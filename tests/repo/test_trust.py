@@ -9,11 +9,13 @@ import pytest
 from pipeproof.ir.transport import NAMED
 from pipeproof.semantics.assumptions import assumed
 from pipeproof.testing import conformance
+from tests.properties.mutated import MUTATIONS
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "trust.md").read_text(encoding="utf-8")
 FILES = sorted({each.rstrip("/") for each in re.findall(r"`(tests/[\w/.]+)(?:::\w+)?`", TEXT)})
 NAMES = sorted(set(re.findall(r"`(tests/[\w/.]+)::(\w+)`", TEXT)))
+EDGES = re.findall(r"^\| (\w+) \| (.+) \| (\d+) \| (\d+) \| (\d+) \| \d+ \|$", TEXT, re.MULTILINE)
 REGISTER = re.findall(r"^\| (A\d+) \| (.+) \|$", TEXT, re.MULTILINE)
 
 
@@ -54,3 +56,8 @@ def test_each_assumption_says_what_is_wrong_without_it_and_what_would_notice() -
 
         assert len(cells) == 4, name
         assert all(cells), name
+
+
+def test_every_edge_that_was_spoiled_is_in_the_table_and_somebody_saw_it() -> None:
+    assert {f"{edge}: {what}" for edge, what, *_ in EDGES} == {each.name for each in MUTATIONS}
+    assert all(int(machine) + int(second) for *_, machine, second in EDGES)
