@@ -294,3 +294,15 @@ def test_what_a_fault_names_must_stand_in_the_programs() -> None:
         "no message holds w",
         "2F0 stands nowhere",
     ]
+
+
+def test_the_faults_of_a_rank_that_runs_what_is_ready_are_unknown() -> None:
+    written = (
+        "pipeproof: 1\nmicrobatches: 1\ntransport: buffered\n"
+        'ranks: [{order: ready, program: "0F0; 0B0; 0STEP"}]\n'
+        "faults: {among: [{rank: 0, fault: stops, at: 3}], policy: recover}\n"
+    )
+    bare = written[: written.index("faults")]
+
+    assert judge_text(bare, "made").verdict == "proved"
+    assert judge_text(written, "made").verdict == "unknown"
