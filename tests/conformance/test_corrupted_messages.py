@@ -78,6 +78,27 @@ def test_a_tie_and_a_norm_carry_it_to_other_stages() -> None:
     assert rests(*plain) == ["r1.4"]
 
 
+def test_a_tie_and_a_norm_carry_it_from_a_stage_that_takes_no_step() -> None:
+    programs = ("0F0; 0SEND_F0; 0TIE ranks=0,1; 0STEP", "1RECV_F0; 1F0; 1B0; 1TIE ranks=0,1")
+    gradients = {"tied": [[0, 1]]}
+    assert rests(*programs, gradients=gradients) == ["r0.3"]
+    assert rests(*(each.replace("TIE", "NORM") for each in programs)) == ["r0.3"]
+
+    before, after = f"{programs[1]}; 1ZERO", programs[1].replace("1TIE", "1ZERO; 1TIE")
+    assert rests(programs[0], f"{before}; 1STEP", gradients=gradients) == ["r0.3"]
+    assert rests(programs[0], f"{after}; 1STEP", gradients=gradients) == []
+
+    late = f"{programs[1].replace('1TIE ranks=0,1', '1SKIP')}; 1TIE ranks=0,1; 1STEP"
+    assert rests(programs[0], late, gradients=gradients) == []
+
+
+def test_a_value_that_is_written_again_is_a_copy_of_what_stands_there() -> None:
+    sends = "0F0; 0SEND_F0"
+
+    assert rests(sends, "1RECV_F0; WRITE q F0.0; 1F0 in=q; 1B0; 1STEP") == ["r1.4"]
+    assert rests(sends, "1RECV_F0; WRITE q F0.1; 1F1 in=q; 1B1; 1STEP", microbatches=2) == []
+
+
 def test_a_segment_spoils_those_that_take_over_from_it() -> None:
     programs = ("0F0; 0SEND_F0", "1RECV_F0; 1F0; 1F1; 1B1; 1STEP")
 

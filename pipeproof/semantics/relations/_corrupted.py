@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from pipeproof.ir.accesses import awaited_reads, supply, writes
+from pipeproof.ir.accesses import Access, awaited_reads, supply, writes
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
 from pipeproof.semantics.frame import Frame
@@ -33,15 +33,23 @@ def steps_that_rest_on(frame: Frame, sends: IntArray) -> dict[int, str]:
 
 
 class _Values:
-    """Who reads what from whom, over all ranks."""
+    """Who reads what from whom, over all ranks.
+
+    A WRITE of a value that stands on its rank already is a copy of it.
+    """
 
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
-        ops, reading = frame.ops, awaited_reads(frame.run)
-        writer = supply(ops, reading, writes(frame.run)).writer
+        ops, writing = frame.ops, writes(frame.run)
+        copies = ops.is_kind(Kind.WRITE)[writing.rows]
         self._readers: dict[int, list[int]] = defaultdict(list)
-        for row, source in zip(reading.rows.tolist(), writer.tolist(), strict=True):
-            self._readers[source].append(row)
+        for reading in (
+            awaited_reads(frame.run),
+            Access(writing.rows[copies], writing.values[copies]),
+        ):
+            writer = supply(ops, reading, writing).writer
+            for row, source in zip(reading.rows.tolist(), writer.tolist(), strict=True):
+                self._readers[source].append(row)
         self._of: dict[tuple[int, int, int], list[int]] = defaultdict(list)
         for row in np.flatnonzero(ops.is_kind(Kind.F, *_OF_FORWARD)).tolist():
             self._of[self._key(row, int(ops.kind[row]))].append(row)
@@ -116,20 +124,20 @@ class _Gradients:
         todo, seen = list(rows), set(rows)
         while todo:
             row = todo.pop(0)
-            for step in self._takers(row):
-                if self._is_cleared(row, step):
-                    continue
-                found.setdefault(step, self._frame.text(row))
-                for other in self._carried(row, step):
-                    if other not in seen:
-                        seen.add(other)
-                        todo.append(other)
+            turn = int(closed_before(self._frame, np.asarray([row]))[0])
+            end = self._cleared(row, turn)
+            for step in self._takers(row, turn):
+                if step < end:
+                    found.setdefault(step, self._frame.text(row))
+            for other in self._carried(row, turn, end):
+                if other not in seen:
+                    seen.add(other)
+                    todo.append(other)
         return found
 
-    def _takers(self, row: int) -> list[int]:
+    def _takers(self, row: int, turn: int) -> list[int]:
         """Return the STEPs, in parts, that end the window in which a row stands."""
-        frame, ops = self._frame, self._frame.ops
-        turn = int(closed_before(frame, np.asarray([row]))[0])
+        ops = self._frame.ops
         own = (ops.stage[self._steps] == ops.stage[row]) & (self._turn == turn)
         own &= (ops.rank[self._steps] == ops.rank[row]) & (self._steps > row)
         return [step for step in self._steps[own].tolist() if self._alike(row, step)]
@@ -139,26 +147,27 @@ class _Gradients:
         names = {param_of(self._frame, row), param_of(self._frame, other)}
         return len(names) == 1 or "" in names
 
-    def _between(self, row: int, step: int) -> list[int]:
-        ops, rows = self._frame.ops, self._changes
-        rows = rows[(rows > row) & (rows < step)]
-        found: list[int] = rows[ops.stage[rows] == ops.stage[row]].tolist()
+    def _behind(self, row: int, turn: int) -> list[int]:
+        """Return what changes the gradient, or meets others, between a row and the next STEP."""
+        ops, rows = self._frame.ops, self._changes[self._changes > row]
+        rows = rows[(ops.stage[rows] == ops.stage[row]) & (ops.rank[rows] == ops.rank[row])]
+        found: list[int] = rows[closed_before(self._frame, rows) == turn].tolist()
         return found
 
-    def _is_cleared(self, row: int, step: int) -> bool:
-        """Whether what a row put there is cleared or overwritten, all of it, before a STEP."""
+    def _cleared(self, row: int, turn: int) -> int:
+        """Return where what a row put there is cleared or overwritten, all of it."""
         ops, name = self._frame.ops, param_of(self._frame, row)
-        for other in self._between(row, step):
+        for other in self._behind(row, turn):
             whole = param_of(self._frame, other) in ("", name)
             assigns = ops.attributes.get(other, {}).get("mode") == "assign"
             if whole and (ops.kind[other] == Kind.ZERO or assigns):
-                return True
-        return False
+                return other
+        return len(ops)
 
-    def _carried(self, row: int, step: int) -> Iterator[int]:
+    def _carried(self, row: int, turn: int, end: int) -> Iterator[int]:
         """Yield the ties and norms of other stages that take it over from this one."""
         ops = self._frame.ops
-        for other in self._between(row, step):
+        for other in (each for each in self._behind(row, turn) if each < end):
             if ops.kind[other] == Kind.TIE and self._alike(row, other):
                 yield from (each for each in self._meeting.get(other, ()) if each != other)
             elif ops.kind[other] == Kind.NORM:
