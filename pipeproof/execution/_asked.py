@@ -200,7 +200,7 @@ class Asked:
         """Whether gradients are reduced over replicas, so that a second one is run beside."""
         reduce = self.schedule.gradients.reduce
         there = bool(self.ops.is_kind(Kind.REDUCE).any())
-        marked = any("last" in said for said in self.ops.attributes.values())
+        marked = self.is_reduced_by_mark and any("last" in said for said in self._said())
         return reduce != "none" and (reduce == "required" or there or marked)
 
     def reduced(self, stage: int) -> bool:
@@ -208,15 +208,18 @@ class Asked:
         if self.schedule.gradients.reduce != "once":
             return self.replicated
         own = self.home[stage]
-        return any(int(self.ops.kind[r]) == Kind.REDUCE or "last" in self.said(r) for r in own)
+        marked = self.is_reduced_by_mark and self.carries_mark(stage)
+        return marked or any(int(self.ops.kind[row]) == Kind.REDUCE for row in own)
 
     def carries_mark(self, stage: int) -> bool:
         """Whether contributions of a stage say which of them is the last."""
         return any("last" in self.said(row) for row in self.home[stage])
 
-    def is_reduced_by_mark(self, stage: int) -> bool:
-        """Whether the marked contribution starts the reduction, since nothing else does."""
-        return all(int(self.ops.kind[row]) != Kind.REDUCE for row in self.home[stage])
+    @cached_property
+    def is_reduced_by_mark(self) -> bool:
+        """Whether the contribution with the mark starts the reduction: where no REDUCE is to."""
+        required = self.schedule.gradients.reduce == "required"
+        return not required and not bool(self.ops.is_kind(Kind.REDUCE).any())
 
     def is_last(self, row: int) -> bool:
         """Whether a contribution is the last one before the next STEP or SKIP of its stage."""

@@ -114,7 +114,7 @@ class Gradients:
             if self.asked.replicated:
                 twin = self.reference.passed(microbatch, TWIN).gradients[stage][k]
             each.add(microbatch, share, found[k], twin)
-        if said.get("last") == "yes" and self.asked.is_reduced_by_mark(stage):
+        if said.get("last") == "yes" and self.asked.is_reduced_by_mark:
             for k in self.asked.weights:
                 _reduce(self.of[stage, k])
 

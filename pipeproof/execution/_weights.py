@@ -78,8 +78,9 @@ class Weights:
         return found
 
     def _look(self, stage: int, k: int, number: int) -> Held:
-        there = self._versions.get((stage, k, self._slot(number))) if number != ABSENT else None
-        if there is None or (self.slots is None and there.number != number):
+        exists = 0 <= number <= self.numbers[stage].current[k]
+        there = self._versions.get((stage, k, self._slot(number))) if exists else None
+        if there is None:
             nothing = torch.full_like(self.reference.witness.first(stage)[k], torch.nan)
             return Held(number, None, nothing, -1)
         return Held(number, there.number, there.data, there.by)
