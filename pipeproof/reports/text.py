@@ -240,7 +240,7 @@ def _covered(verdict: FileVerdict) -> Iterator[_Line]:
 
 def _outcomes(verdict: FileVerdict) -> list[str]:
     most = max((each.outcomes for each in verdict.transports), default=1)
-    return [f"{most} outcomes of choices"] if most > 1 else []
+    return [f"{most} outcomes"] if most > 1 else []
 
 
 def _rules(verdict: FileVerdict) -> str:
