@@ -143,6 +143,7 @@ class Gradients:
                 self._norms[stage, k] = self._norm(row, each)
                 continue
             taken[k] = each if self.late else _copy(each)
+            taken[k].whole |= kind is Kind.TIE and each.busy is not None
             if not self.late:
                 each.own = torch.full_like(each.own, torch.nan)
                 each.twin = torch.full_like(each.twin, torch.nan)
