@@ -126,7 +126,9 @@ class Picking:
         if not self._plain or pick.timed:
             return False
         if kinds <= frozenset((*COMPUTE, Kind.LOAD)):
-            return kinds <= {Kind.R, Kind.L, Kind.LOAD} or self._is_early(now, pick)
+            if kinds <= {Kind.R, Kind.L, Kind.LOAD}:
+                return not self._is_waited_for(self.ranks[pick.rank], pick.instruction)
+            return self._is_early(now, pick)
         if not kinds <= {Kind.SEND, Kind.RECV} or not self._is_free():
             return False
         rank = self.ranks[pick.rank]
@@ -144,6 +146,14 @@ class Picking:
             return self._is_sure(now, pick.rank, pick.instruction)
         free = rank.limit is None or Kind.F not in kinds
         return free and self._bound is None and not rank.prefer
+
+    def _is_waited_for(self, rank: Rank, instruction: int) -> bool:
+        """Whether what a rank prefers may be picked only once this has run: others wait then."""
+        first = {"backward": self._is_backward, "forward": self._is_forward}.get(rank.prefer)
+        return first is not None and any(
+            first(each) and instruction in needs.done.union(*needs.one_of)
+            for each, needs in rank.needs.items()
+        )
 
     def _starts_first(self, rank: Rank, rows: Sequence[int]) -> bool:
         """Whether what a rank prefers waits for one of these messages."""

@@ -137,6 +137,26 @@ def test_a_limit_and_a_priority_keep_forwards_few(rank: Rank, verdict: str) -> N
     assert judged(rank, Rank(()), bound=1)[0] == verdict
 
 
+def test_a_forward_may_come_before_the_loss_that_a_backward_waits_for() -> None:
+    program = "0F0; LOSS; 0B0; 0F1; 0B1"
+    text = f"""pipeproof: 1
+microbatches: 2
+fragment: true
+transport: buffered
+bounds: {{live: 1}}
+ranks: [{{order: ready, prefer: backward, program: {program}}}]
+"""
+    alone = judge_text(text.replace("LOSS; ", ""), "made")
+    verdict = judge_text(text.replace("LOSS", "0L0"), "made")
+
+    assert judge_text(text.replace("LOSS", "0R0"), "made").verdict == "proved"
+    assert alone.verdict == "proved"
+    assert verdict.verdict == "refuted"
+    assert [(each.rule, each.at[0].position) for each in verdict.transports[0].violations] == [
+        ("PP506", 3)
+    ]
+
+
 def test_two_ready_ranks_meet_head_on_where_nothing_is_buffered() -> None:
     first = Rank((("SEND", "u", "1"), ("RECV", "w", "1")), ready=True)
     second = Rank((("SEND", "w", "0"), ("RECV", "u", "0")), ready=True)
