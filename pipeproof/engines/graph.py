@@ -182,17 +182,24 @@ class _Showing:
 
         That is every other event without which one of `events` does not happen.
         """
-        graph, model = self.decider.model.happens_before, self.decider.model
+        graph = self.decider.model.happens_before
         if not graph.credits or self.frame.events > _COUNTED_EVENTS:
             return 0
         known = np.zeros(graph.size, np.bool_)
         known[before] = known[events] = True
-        needed = 0
-        for event in np.flatnonzero(~known[: self.frame.events]).tolist():
+        others = np.flatnonzero(~known[: self.frame.events])
+        return int(np.sum(~np.all(self.without[np.ix_(others, events)], axis=1)))
+
+    @cached_property
+    def without(self) -> npt.NDArray[np.bool_]:
+        """Which events still happen where one never does, shape `(events, size)`."""
+        model, graph = self.decider.model, self.decider.model.happens_before
+        happened = np.empty((self.frame.events, graph.size), np.bool_)
+        for event in range(self.frame.events):
             never = graph.never.copy()
             never[event] = True
-            needed += not np.all(run(model, graph._replace(never=never)).happened[events])
-        return needed
+            happened[event] = run(model, graph._replace(never=never)).happened
+        return happened
 
     def show(self, rule: Rule, finding: Finding, cost: int) -> Broken:
         happened = self.decider.run.happened
