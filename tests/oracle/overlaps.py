@@ -151,8 +151,11 @@ def accesses(programs: Programs, stages: int) -> list[Access]:
     """Every access of storage that has a name."""
     found: list[Access] = []
     end = 0
+    operations = (each.op for program in programs for each in program if isinstance(each, Compute))
+    parts = (OPERATION.fullmatch(operation) for operation in operations)
+    losses = frozenset(part[3] for part in parts if part and part[2] == "L")
     for rank, program in enumerate(programs):
-        writer = _Rank(rank, stages, end)
+        writer = _Rank(rank, stages, end, losses)
         for position, instruction in enumerate(program):
             writer.add(position, instruction)
         found += writer.found
@@ -163,8 +166,8 @@ def accesses(programs: Programs, stages: int) -> list[Access]:
 class _Rank:
     """The accesses of one rank, in program order."""
 
-    def __init__(self, rank: int, stages: int, end: int) -> None:
-        self.rank, self.stages, self.end = rank, stages, end
+    def __init__(self, rank: int, stages: int, end: int, losses: frozenset[str]) -> None:
+        self.rank, self.stages, self.end, self.losses = rank, stages, end, losses
         self.where: dict[str, str] = {}
         self.found: list[Access] = []
 
@@ -244,6 +247,8 @@ class _Rank:
         if "aux" in said:
             self.read(position, f"A.{m}", said["aux"])
         left = self.put(position, f"F{stage}.{m}", said.get("out", ""))
+        if stage == self.stages - 1 and m not in self.losses:
+            self.put(position, f"L.{m}", "")  # it computes the loss
         keep = said.get("keep", "")
         if keep in (taken, left):  # what is there at the end is what it kept
             self.where[f"K{stage}.{m}"] = keep
