@@ -138,9 +138,12 @@ def _made(document: Document) -> "tuple[Contract, TransportVerdict]":
     run = lower(document.schedule)
     asked = Asked(transports=("rendezvous",), select=_RULES)
     verdict = judge(document, asked).transports[0]
-    if alternatives(run) and not verdict.unknown:
+    chooses = bool(alternatives(run)) or "ready" in document.schedule.described
+    if chooses and not verdict.unknown:
         outcome = Outcome.REFUTED if verdict.violations else Outcome.UNKNOWN
-        open_ = (Undecided("PP601", "CHOOSE and if= are choices, and each has updates of its own"),)
+        open_ = (
+            Undecided("PP601", "the runtime chooses, and each outcome has updates of its own"),
+        )
         verdict = replace(verdict, outcome=outcome, unknown=open_)
     return contract(run), verdict
 

@@ -255,10 +255,25 @@ def _missing(model: Model, axiom: Axiom, before: IntArray, after: IntArray) -> I
             needs, chain = model.needs(rel), model.frame.chain
             first = np.maximum(needs.before, 0)
             shown = (chain[first] == chain[needs.after]) & (first <= needs.after)
-            size = model.events
-            shown |= among(first * size + needs.after, before * size + after)
+            shown |= _least(model, before, after, first, chain[needs.after]) <= needs.after
             for k in np.flatnonzero(~shown | (needs.before < 0)).tolist():
                 yield f"event {needs.before[k]} is not said to come before {needs.after[k]}"
+
+
+def _least(
+    model: Model, before: IntArray, after: IntArray, first: IntArray, chain: IntArray
+) -> IntArray:
+    """Return the least event of a program that is said to come after an event of each pair.
+
+    What comes after that one in its program comes after it, too.
+    """
+    known = model.frame.chain[after]
+    width = int(model.frame.chain.max(initial=0)) + 2
+    order = np.lexsort((after, known, before))
+    keys = (before * width + known + 1)[order]
+    place = np.searchsorted(keys, first * width + chain + 1)
+    found = np.append(keys, -1)[place] == first * width + chain + 1
+    return np.where(found, np.append(after[order], NEVER)[place], NEVER)
 
 
 def _accept_refuted(model: Model, rules: Mapping[str, Rule], said: Refuted) -> None:

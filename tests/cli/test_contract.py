@@ -103,7 +103,7 @@ def test_a_choice_leaves_updates_untold(spec: Path, capsys: pytest.CaptureFixtur
 
     out = capsys.readouterr().out
     assert '"updates": []' in out
-    assert "PP601 is undecided: CHOOSE and if= are choices" in out
+    assert "PP601 is undecided: the runtime chooses" in out
 
 
 def test_what_is_left_is_told(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -311,3 +311,16 @@ def test_a_choice_that_is_made_again_has_a_number_and_a_copy() -> None:
     assert twice.certificate.statements[1].outcome == (("c", "a"), ("c@2", "b"))
     assert not rejected(twice, twice.certificate.text)
     assert not rechecked(twice.certificate.text, twice.as_run)
+
+
+@pytest.mark.parametrize(("after", "path", "holds"), [(5, [11, 5], True), (7, [11, 5, 7], False)])
+def test_what_comes_before_an_event_comes_before_all_that_follow_in_its_program(
+    after: int, path: list[int], *, holds: bool
+) -> None:
+    said = made(*PASSED_ON)
+    whole = json.loads(said.certificate.text)
+    whole["statements"][0]["paths"] = [{"before": ARRIVED, "after": after, "path": path}]
+    changed = sealed(whole)
+
+    assert (not rejected(said, changed)) is holds
+    assert (not rechecked(changed, said.as_run)) is holds
