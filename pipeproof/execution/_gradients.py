@@ -53,7 +53,7 @@ class Accumulator:
 class Gradients:
     """The accumulators of all stages.
 
-    A reduction, or a sum over copies, reads them at its start, or `late`, at its end.
+    A reduction reads them at its start, or `late`, at its end.
     """
 
     def __init__(self, asked: Asked, reference: Reference, *, late: bool) -> None:
@@ -69,10 +69,8 @@ class Gradients:
         self._met: dict[tuple[str, ...], dict[int, Mapping[int, Accumulator]]] = {}
         self._turns: dict[tuple[str, ...], int] = {}
         self._ends: dict[tuple[int, int], int] = {}
-        self._shards = 1 + max(
-            (int(said["shard"]) for said in self.ops.attributes.values() if "shard" in said),
-            default=0,
-        )
+        shards = [int(said["shard"]) for said in self.ops.attributes.values() if "shard" in said]
+        self._shards = max(2, *(shard + 1 for shard in shards)) if shards else 1
 
     def concerned(self, row: int) -> dict[int, Accumulator]:
         """Return the accumulators that a row is about, by weight."""
@@ -142,9 +140,10 @@ class Gradients:
             if kind is Kind.NORM:
                 self._norms[stage, k] = self._norm(row, each)
                 continue
-            taken[k] = each if self.late else _copy(each)
+            late = self.late and kind is Kind.REDUCE
+            taken[k] = each if late else _copy(each)
             taken[k].whole |= kind is Kind.TIE and each.busy is not None
-            if not self.late:
+            if not late:
                 each.own = torch.full_like(each.own, torch.nan)
                 each.twin = torch.full_like(each.twin, torch.nan)
             each.busy = row
@@ -192,6 +191,7 @@ class Gradients:
             for other, brought in others.items():
                 if other != row and k in brought:
                     each.own, each.twin = each.own + brought[k].own, each.twin + brought[k].twin
+                    each.stale |= brought[k].stale
             brought_by = [met[k] for met in others.values() if k in met]
             states = {str((a.whole, a.valid.tolist())) for a in brought_by}
             each.tied = len(states) == 1 and len(brought_by) > 1
