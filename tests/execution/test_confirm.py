@@ -76,7 +76,7 @@ def test_five_hundred_legal_schedules_are_bitwise_the_unsplit_model() -> None:
     )
     read = [each for shape in shapes if (each := known(*shape)) is not None]
 
-    found = [one for seed in range(4) for each in read for one in ran(each, seed, transports=1)]
+    found = [one for seed in range(2) for each in read for one in ran(each, seed, transports=1)]
 
     assert len(found) >= 500
     assert not [one.wrong for one in found if one.wrong]
