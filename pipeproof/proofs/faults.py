@@ -11,11 +11,10 @@ import numpy as np
 from pipeproof.engines import graph
 from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.faults import Faulted
-from pipeproof.ir.operations import ANY
 from pipeproof.ir.transport import Transport
 from pipeproof.lowering.communicators import joined, splits_calls
 from pipeproof.lowering.faults import Alternative, alternatives, faulted, unplaced
-from pipeproof.lowering.outcomes import has_choices
+from pipeproof.lowering.outcomes import has_choices, open_receives
 from pipeproof.lowering.waits import write_in
 from pipeproof.proofs.deciding import Deciding, one_step_decides
 from pipeproof.proofs.outcomes import TooManyError, outcomes, undecided
@@ -126,10 +125,10 @@ class _Faults:
         return [each for each in found if occurs(each.model.frame)]
 
     def _require_told(self, listed: list[Alternative]) -> None:
-        """Refuse what nobody says: which message is taken from any rank where one comes or not."""
+        """Refuse what nobody says: what an open receive takes where a message comes or not."""
         kinds = {each.kind for alternative in listed for each in alternative.struck}
-        if kinds & _COUNTING and np.any(self._run.operations.peer == ANY):
-            message = "what is received from any rank is not looked through where messages get lost"
+        if kinds & _COUNTING and len(open_receives(self._run)):
+            message = "open receives are not looked through where messages get lost or come twice"
             raise TooManyError(message)
 
     def _settled(self, alternative: Alternative, most: int) -> Iterator[_Struck]:

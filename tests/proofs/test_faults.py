@@ -194,17 +194,24 @@ def test_a_receive_from_whichever_rank_takes_what_is_there_after_the_fault() -> 
     assert told(two) == ["PP301 r0.2", "PP106 r0.3"]
 
 
+BY_TAG: Mapping[str, object] = {"completion": "buffered", "match": "tag"}
+
+
+@pytest.mark.parametrize("receive", ["RECV a from=any", "RECV any from=1", "RECV b from=1 v=any"])
 @pytest.mark.parametrize("kind", ["dropped", "duplicated"])
-def test_what_is_taken_from_any_rank_after_a_loss_is_unknown(kind: str) -> None:
-    programs = ("RECV a from=any h=x; 0STEP", "SEND a to=0 h=x")
+def test_what_an_open_receive_takes_after_a_loss_is_unknown(kind: str, receive: str) -> None:
+    programs = (f"{receive} h=x; 0STEP", "SEND a to=0 h=x")
     among = [{"message": "a", "fault": kind}]
-    keys: dict[str, object] = {"fragment": True, "stages": 2, "under": "buffered"}
+    under = BY_TAG if "from=1" in receive else "buffered"
+    keys: dict[str, object] = {"fragment": True, "stages": 2, "under": under}
     verdict = judged(*programs, among=among, policy="recover", **keys)
 
     assert verdict.outcome.value == "unknown"
     assert {each.why for each in verdict.unknown} == {
-        "what is received from any rank is not looked through where messages get lost"
+        "open receives are not looked through where messages get lost or come twice"
     }
+    corrupted = judged(*programs, among=[{"message": "a", "fault": "corrupted"}], **keys)
+    assert told(corrupted) == ["PP706 r0.1"]
 
 
 def test_a_root_that_waits_for_nobody_may_step() -> None:
