@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain, repeat
 
 from pipeproof.errors import ParseError, Problem
 from pipeproof.ir.schedule import Plain, Schedule
@@ -62,7 +63,8 @@ def _mapped(document: Document) -> Iterator[str]:
     if asked or gradients.other:
         yield f"gradients: {_flow({**asked, **gradients.other})}"
     for key, value in document.schedule.described.items():
-        yield f"{_text(key)}: {_flow(value)}"
+        if key != "ready":  # stands with the programs
+            yield f"{_text(key)}: {_flow(value)}"
     rules = {"select": document.select, "ignore": document.ignore}
     if any(rules.values()):
         yield f"rules: {_flow({key: codes for key, codes in rules.items() if codes})}"
@@ -86,10 +88,24 @@ def _programs(document: Document, path: str | None) -> Iterator[str]:
 
 
 def _ranks(schedule: Schedule) -> Iterator[str]:
+    said = schedule.described.get("ready", {})
+    ready = said if isinstance(said, Mapping) else {}
     for rank in range(schedule.ranks):
         program = list(schedule.operations.program(rank))
+        keys = ready.get(str(rank))
+        if isinstance(keys, Mapping):
+            yield from _ready(keys, program)
+            continue
         yield "  - |" if program else '  - ""'
         yield from (f"    {instruction}" for instruction in program)
+
+
+def _ready(keys: Mapping[str, Plain], program: list[str]) -> Iterator[str]:
+    """Yield a rank that runs what is ready."""
+    for lead, (key, value) in zip(chain("-", repeat(" ")), keys.items(), strict=False):
+        yield f"  {lead} {_text(key)}: {_flow(value)}"
+    yield "    program: |" if program else '    program: ""'
+    yield from (f"      {instruction}" for instruction in program)
 
 
 def _transport(transports: tuple[Transport, ...]) -> str:

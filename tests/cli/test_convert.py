@@ -141,6 +141,26 @@ def test_torch_writes_no_attributes_brackets_or_handles(
     assert f"{path}:4:" in command.err
 
 
+READY = """\
+pipeproof: 1
+microbatches: 1
+ranks:
+  - 0F0; 0SEND_F0
+  - {order: ready, program: 1RECV_F0; 1F0, limit: {live: 2}, prefer: backward}
+  - {order: ready, program: []}
+"""
+
+
+def test_a_rank_that_runs_what_is_ready_stays_one(command: Command, tmp_path: Path) -> None:
+    (document,) = spec.read(READY, "ready.yaml", ReadOptions())
+    path = tmp_path / "s.yaml"
+    path.write_text(READY)
+
+    same(document, reread(document))
+    assert command("convert", path, "--to", "csv") == 2
+    assert f"{path}:5:29: rank 1 runs what is ready; a row of a torch CSV" in command.err
+
+
 def test_a_spec_of_torchs_actions_becomes_a_csv(command: Command, tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
     path.write_text(PROGRAMS.replace("0SEND_F0", "0SEND_F0; 0REDUCE; (0F1;0B0)OVERLAP_F_B"))
