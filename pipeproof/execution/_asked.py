@@ -72,6 +72,10 @@ class Asked:
             yield "segments are not run"
         if bool(ops.is_kind(Kind.CHOOSE).any()) or (ops.peer == ANY).any():
             yield "what the runtime chooses is not run"
+        if "ready" in schedule.described:
+            yield "ranks that run what is ready are not run"
+        if "faults" in schedule.described:
+            yield "what goes wrong is not run"
 
     def said(self, row: int) -> Mapping[str, str]:
         """Return what is written behind an operation."""

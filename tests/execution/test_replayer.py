@@ -247,6 +247,7 @@ def test_an_event_that_does_not_exist_or_has_happened_is_refused() -> None:
         ("0F0; 0F1; 0B1; 0B0", {"segments": 2}, "segments"),
         ("0F0; 0B0; 0STEP", {"weights": {"policy": "latest"}}, "latest"),
         ("CHOOSE x a|b; 0F0; 0B0", {}, "chooses"),
+        ("0F0; 0B0", {"faults": {"among": [{"rank": 0, "fault": "missing"}]}}, "goes wrong"),
         (
             "; ".join(("0F0", *(f"0B0 param={name}" for name in "abcde"))),
             {},
@@ -259,6 +260,16 @@ def test_what_no_witness_shows_is_refused(program: str, keys: dict[str, object],
 
     with pytest.raises(UnsupportedFeatureError, match=why):
         set_up(run, Match.ORDER)
+
+
+def test_a_rank_that_runs_what_is_ready_is_refused() -> None:
+    rank = '"0F0; 0B0"'
+    text = made.text("0F0; 0B0")
+    ready = text.replace(rank, f"{{order: ready, program: {rank}}}")
+
+    set_up(next(models(document(text))).frame.run, Match.ORDER)
+    with pytest.raises(UnsupportedFeatureError, match="what is ready"):
+        set_up(next(models(document(ready))).frame.run, Match.ORDER)
 
 
 def test_events_are_numbered_as_the_model_numbers_them() -> None:
