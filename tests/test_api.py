@@ -122,7 +122,7 @@ def test_a_rule_that_stands_nowhere_may_be_what_is_unknown() -> None:
 
 
 def test_a_choice_that_is_not_judged_leaves_every_rule_unknown() -> None:
-    ready = "pipeproof: 1\nmicrobatches: 1\nranks: [{order: ready, program: 0F0}]\n"
+    ready = "pipeproof: 1\nmicrobatches: 1\nsteps: any\nranks: [{order: ready, program: 0F0}]\n"
     found = judge_text(ready, "made").transports[0]
 
     assert found.outcome is Outcome.UNKNOWN

@@ -141,8 +141,8 @@ LEGAL = [
 ]
 UNKNOWN = [
     (
-        "what runs when it is ready",
-        "microbatches: 1\nranks: [{order: ready, program: 0F0}]\n",
+        "what runs when it is ready, over any number of steps",
+        "microbatches: 1\nsteps: any\nranks: [{order: ready, program: 0F0}]\n",
         "PP101",
     ),
 ]

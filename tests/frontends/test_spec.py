@@ -161,7 +161,7 @@ def test_profile_brings_its_transports() -> None:
     assert schedule("profile: torch-runtime\ntransport: gloo\n").transports == named("gloo")
 
 
-def test_what_is_judged_later_is_kept_as_written() -> None:
+def test_what_is_described_is_kept_as_written() -> None:
     more = """\
 storage:
   receive: {slots: 2, slot: microbatch mod slots, guard: wait, per: rank}
@@ -171,7 +171,7 @@ weights: {policy: stash, updates: microbatch}
 bounds: {live: 4, memory: 70GiB, staleness: 1, makespan: 40}
 sizes: {F: 64MiB, weights: [4GiB, 2GiB]}
 costs: {F: 1, comm: 0.5}
-faults: {among: [{rank: 0, fault: stops, at: 5}, {message: F0.1, fault: dropped}], policy: raise}
+faults: {among: [{rank: 0, fault: stops, at: 1}, {op: 1F0, fault: delayed}], policy: raise}
 """
     described = schedule(more).described
 

@@ -199,7 +199,7 @@ def test_a_rank_without_instructions_exceeds_its_bound_at_its_end() -> None:
     assert broken("0F0", "", **keys) == ["PP506 r0.0", "PP506 r1.0"]
 
 
-def test_where_credits_leave_it_open_the_most_is_unknown() -> None:
+def test_what_is_live_where_sends_wait_for_credits_is_decided_by_a_look_at_executions() -> None:
     under = {
         "completion": "buffered",
         "capacity": 2,
@@ -213,5 +213,5 @@ def test_where_credits_leave_it_open_the_most_is_unknown() -> None:
     )
     keys = {"sizes": {"F": "1B"}, "placement": [0, 1, 1], "under": under}
 
-    assert broken(*programs, bounds={"memory": "1B"}, **keys) == ["PP506 ?"]
+    assert broken(*programs, bounds={"memory": "1B"}, **keys) == ["PP506 r0.4"]
     assert broken(*programs, bounds={"memory": "2B"}, **keys) == []
