@@ -67,6 +67,15 @@ def test_an_extra_input_is_followed() -> None:
     assert rests(*programs, name="A.0") == ["r1.3"]
 
 
+def test_a_loss_that_is_received_is_followed_where_no_l_stands() -> None:
+    keys: dict[str, object] = {"name": "L.0", "placement": [1]}
+
+    assert rests("SEND L.0 to=1", "RECV L.0 from=0; 0B0; 0STEP", **keys) == ["r1.2"]
+    assert rests("SEND L.0 to=1", "RECV L.0 from=0; 0I0; 0W0; 0STEP", **keys) == ["r1.3"]
+    assert rests("SEND L.0 to=1", "0B0; RECV L.0 from=0; 0STEP", **keys) == []
+    assert rests("SEND L.0 to=1", "RECV L.0 from=0; 0F0; 0B0; 0STEP", **keys) == []
+
+
 def test_a_tie_and_a_norm_carry_it_to_other_stages() -> None:
     tie = ("0F0; 0SEND_F0; 0TIE ranks=0,1; 0STEP", "1RECV_F0; 1F0; 1B0; 1TIE ranks=0,1; 1STEP")
     norm = tuple(program.replace("TIE", "NORM") for program in tie)

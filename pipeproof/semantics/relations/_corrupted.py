@@ -5,9 +5,12 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from pipeproof.ir.accesses import Access, awaited_reads, supply, writes
+from pipeproof.ir.accesses import Access, awaited_reads, codes, known, supply, writes
 from pipeproof.ir.actions import Kind
+from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.operations import IntArray
+from pipeproof.ir.schedule import neighbours
+from pipeproof.ir.values import ValueKind
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.relations._windows import (
     boundaries,
@@ -46,6 +49,7 @@ class _Values:
         for reading in (
             awaited_reads(frame.run),
             Access(writing.rows[copies], writing.values[copies]),
+            _of_losses(frame.run),
         ):
             writer = supply(ops, reading, writing).writer
             for row, source in zip(reading.rows.tolist(), writer.tolist(), strict=True):
@@ -102,6 +106,14 @@ class _Values:
         elif kind in (Kind.B, Kind.I):
             for earlier in range(first, microbatch):
                 yield from self._of[kind, stage, earlier]
+
+
+def _of_losses(run: AsRun) -> Access:
+    """Return what backwards of last stages read of losses, also where no L stands in the file."""
+    ops, (_, after) = run.operations, neighbours(run.schedule)
+    rows = known(run, Kind.B, Kind.I)
+    rows = rows[np.asarray(after)[ops.stage[rows]] < 0]
+    return Access(rows, codes(ValueKind.L, 0, ops.microbatch[rows]))
 
 
 class _Gradients:
