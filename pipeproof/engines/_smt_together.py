@@ -8,13 +8,13 @@ import numpy.typing as npt
 
 from pipeproof.engines._smt_ask import Execution, Open
 from pipeproof.engines._smt_guarded import FALSE, TRUE, Booleans
+from pipeproof.engines._smt_moments import START, rooted
 from pipeproof.ir.operations import IntArray
 from pipeproof.semantics.choices import Counted, Joint
 
 __all__ = ["Script", "Together", "Within"]
 
 Bools = npt.NDArray[np.bool_]
-_START = -1  # the root of events whose moment is known
 
 
 class Script(Protocol):
@@ -69,7 +69,7 @@ class Together:
         for each in joint.counted:
             self._counted[each.event].append(each)
         self._read_pairs()
-        self._roots = self._rooted() if self._timed else []
+        self._roots = rooted(range(joint.size), self._only) if self._timed else {}
         self._clauses: list[str] = []
         for event in range(joint.size):
             self._support(event)
@@ -93,38 +93,16 @@ class Together:
 
     # moments
 
-    def _rooted(self) -> list[tuple[int, int]]:
-        """Return for each event another and how long after it it happens.
-
-        The moment of what waits for one event only, in every outcome, is the next one after it.
-        """
-        roots: dict[int, tuple[int, int]] = {}
-        for event in range(self.joint.size):
-            path = {event: None}
-            last = event
-            while last not in roots:
-                one = self._only(last)
-                if one is None or one in path:
-                    roots[last] = (last, 0)
-                elif one == _START:
-                    roots[last] = (_START, 0)
-                else:
-                    path[one], last = None, one
-            root, offset = roots[last]
-            for further, each in enumerate(reversed(path)):
-                roots[each] = (root, offset + further)
-        return [roots[event] for event in range(self.joint.size)]
-
     def _only(self, event: int) -> int | None:
-        """Return the one event that this one waits for, _START for none, None for several."""
+        """Return the one event that this one waits for, START for none, None for several."""
         waits = self._waits[event]
         if self._counted[event] or any(each.where != TRUE for each in waits) or len(waits) > 1:
             return None
-        return waits[0].before if waits else _START
+        return waits[0].before if waits else START
 
     def _moment(self, event: int) -> str:
         root, offset = self._roots[event]
-        if root == _START:
+        if root == START:
             return str(offset)
         return f"(+ t{root} {offset})" if offset else f"t{root}"
 
@@ -221,8 +199,8 @@ class Together:
         return Execution(moment, np.zeros(len(moment), np.int64))
 
     def _when(self, event: int) -> int:
-        root, offset = self._roots[event] if self._timed else (_START, 0)
-        return offset if root == _START else offset + self._script.number(f"t{root}")
+        root, offset = self._roots[event] if self._timed else (START, 0)
+        return offset if root == START else offset + self._script.number(f"t{root}")
 
 
 class Within:

@@ -16,6 +16,7 @@ import z3
 
 from pipeproof.engines._smt_ask import Execution, ExhaustedError, Open, State, furthest
 from pipeproof.engines._smt_guards import Guards, Threshold, number_of_guards
+from pipeproof.engines._smt_moments import START, rooted
 from pipeproof.engines._smt_outcomes import AtOnce, batches
 from pipeproof.engines._smt_rules import Decider
 from pipeproof.engines._smt_together import Script
@@ -28,7 +29,6 @@ __all__ = ["LIMITS", "NAME", "Explanation", "Limits", "decide", "decide_outcomes
 
 NAME = "smt"
 _NO_TIMEOUT = 2**32 - 1  # milliseconds, z3's word for none
-_START = -1  # the root of events whose moment is known
 _NAMES = re.compile(r"\b[cghqt]\d\w*")
 
 
@@ -151,14 +151,14 @@ class _Executions:
         self._tracked = tracked
         self.tracks: dict[tuple[int, int], str] = {}
         self._solver = solver.new()
-        self._roots = self._rooted() if self._timed else {}
+        self._roots = rooted(np.flatnonzero(self._open).tolist(), self._only) if self._timed else {}
         self._clauses: list[str] = []
         for event in np.flatnonzero(self._open).tolist():
             self._support(event)
             if closed:
                 self._close(event)
         names = [*self._names(), *self.tracks.values()]
-        moments = sorted({root for root, _ in self._roots.values()} - {_START})
+        moments = sorted({root for root, _ in self._roots.values()} - {START})
         declared = [f"(declare-const {name} Bool)" for name in names]
         declared += [f"(declare-const t{root} Int)" for root in moments]
         self._solver.from_string("\n".join([*declared, *self._clauses]))
@@ -174,38 +174,16 @@ class _Executions:
 
     # moments
 
-    def _rooted(self) -> dict[int, tuple[int, int]]:
-        """Return for each event another and how long after it it happens.
-
-        The moment of what waits for one event only is the next one after it.
-        """
-        roots: dict[int, tuple[int, int]] = {}
-        for event in np.flatnonzero(self._open).tolist():
-            path = {event: None}
-            last = event
-            while last not in roots:
-                one = self._only(last)
-                if one is None or one in path:
-                    roots[last] = (last, 0)
-                elif one == _START:
-                    roots[last] = (_START, 0)
-                else:
-                    path[one], last = None, one
-            root, offset = roots[last]
-            for further, each in enumerate(reversed(path)):
-                roots[each] = (root, offset + further)
-        return roots
-
     def _only(self, event: int) -> int | None:
-        """Return the one event that this one waits for, _START for none, None for several."""
+        """Return the one event that this one waits for, START for none, None for several."""
         waits = [each for each in self._guards.of(event) if self._open[each]]
         if self._tracked or len(waits) > 1 or event in self._guards.thresholds:
             return None
-        return waits[0] if waits else _START
+        return waits[0] if waits else START
 
     def _moment(self, event: int) -> str:
         root, offset = self._roots[event]
-        if root == _START:
+        if root == START:
             return str(offset)
         return f"(+ t{root} {offset})" if offset else f"t{root}"
 
@@ -300,8 +278,8 @@ class _Executions:
         return Execution(moment, np.zeros(len(moment), np.int64))
 
     def _when(self, model: z3.ModelRef, event: int) -> int:
-        root, offset = self._roots.get(event, (_START, 0))
-        if root == _START:
+        root, offset = self._roots.get(event, (START, 0))
+        if root == START:
             return offset
         moment = z3.Int(f"t{root}", self._asking.context)
         return offset + int(model.eval(moment, model_completion=True).as_long())
