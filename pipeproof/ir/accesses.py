@@ -60,7 +60,8 @@ def reads(run: AsRun) -> Access:
 
     F reads X.m or the activation of the stage before, and Y.m where it computes the loss; L the
     activation of its pipeline's last stage and Y.m;
-    B and I the gradient of the stage after, or L.m where an L stands; SEND and USE the value
+    B and I the gradient of the stage after, or L.m where an L stands or a message or WRITE brings
+    it to their rank; SEND and USE the value
     they name. What a backward needs of its own stage (what F kept, what I left to W) is no value
     of this table.
     """
@@ -75,6 +76,7 @@ def reads(run: AsRun) -> Access:
     gradient = codes(ValueKind.B, np.maximum(stage, 0), microbatch)
     taken = np.where(stage < 0, codes(ValueKind.L, 0, microbatch), gradient)
     read = (stage >= 0) | among(microbatch, ops.microbatch[ops.is_kind(Kind.L)])
+    read |= among(_on_rank(ops, rows, taken), _brought(ops))
     parts.append((rows[read], taken[read]))
     rows = known(run, Kind.L)
     last = np.asarray(_lasts(run.schedule))
@@ -85,6 +87,20 @@ def reads(run: AsRun) -> Access:
     parts.append((rows, ops.value[rows]))
     parts.append(_named(ops, Kind.USE))
     return _join(parts)
+
+
+def _on_rank(ops: Operations, rows: IntArray, values: IntArray) -> IntArray:
+    return np.asarray(ops.rank[rows] + (values & 0xFFFFFFFF) * (int(ops.rank.max(initial=0)) + 1))
+
+
+def _brought(ops: Operations) -> IntArray:
+    """Return on which ranks a message or a WRITE puts which losses, as numbers of `_on_rank`."""
+    received = np.flatnonzero(ops.is_kind(Kind.RECV) & (ops.value >= 0))
+    written, values = _named(ops, Kind.WRITE)
+    rows = np.concatenate((received, written))
+    values = np.concatenate((ops.value[received], values))
+    losses = values >> 56 == ValueKind.L
+    return _on_rank(ops, rows[losses], values[losses])
 
 
 def early_parts(run: AsRun) -> IntArray:

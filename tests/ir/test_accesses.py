@@ -164,3 +164,16 @@ def test_a_part_that_stands_again_begins_anew() -> None:
     made = run("0F0 bucket=a; 0F0 bucket=b; 0F0 bucket=a; 0F0 bucket=b")
 
     assert early_parts(made).tolist() == [0, 2]
+
+
+def test_a_loss_that_is_brought_to_a_rank_is_read_by_its_last_backward() -> None:
+    made = run("0B0; RECV L.0 from=1; WRITE s L.1; 0B1", "SEND L.0 to=0", stages=1, microbatches=2)
+
+    assert supplied(made, "L.0")[0] == ("0B0", -1, 1)
+    assert supplied(made, "L.1") == [("0B1", 2, -1)]
+
+
+def test_a_loss_that_is_brought_to_another_rank_is_not() -> None:
+    made = run("0B0", "RECV L.0 from=2", "SEND L.0 to=1", stages=1)
+
+    assert not [each for each in supplied(made, "L.0") if each[0] == "0B0"]
