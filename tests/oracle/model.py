@@ -191,7 +191,7 @@ class Model:
         return first
 
     def _due(self, rank: int) -> dict[int, int]:
-        """By position, the ends that are used there and must be complete before (`at-use`)."""
+        """By position, the ends that must be complete before (`at-use`): at a reader or a STEP."""
         program, due = self.programs[rank], defaultdict[int, int](int)
         for number, end in enumerate(self.ends):
             if end.rank != rank or self._handle(end) or self.wait != "at-use":
@@ -200,7 +200,7 @@ class Model:
             value = end.message.value
             readers = (p for p in rest if not end.message.send and value in reads(program[p]))
             closing = next((p for p in rest if ends_step(program[p])), len(program))
-            due[next(readers, closing)] |= 1 << number
+            due[min(next(readers, closing), closing)] |= 1 << number
         return due
 
     def _handle(self, end: End) -> str:
