@@ -250,7 +250,7 @@ class _Rank:
         if stage == self.stages - 1 and m not in self.losses:
             self.put(position, f"L.{m}", "")  # it computes the loss
         keep = said.get("keep", "")
-        if keep in (taken, left):  # what is there at the end is what it kept
+        if keep in (taken, left, said.get("aux")):  # what is there at the end is what it kept
             self.where[f"K{stage}.{m}"] = keep
         else:
             self.put(position, f"K{stage}.{m}", keep)
