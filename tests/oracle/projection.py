@@ -108,8 +108,15 @@ class _Reader:
         self.buffers, self.received = buffers, 0
         heads = {word.split()[0] for words in listed for word in words}
         self.losses = {head.partition("L")[2] for head in heads if re.fullmatch(r"\d+L\d+", head)}
+        self.rank = 0
+        self.brought = {
+            (rank, microbatch)
+            for rank, words in enumerate(listed)
+            for microbatch in re.findall(r"(?:RECV|WRITE \S+) L\.(\d+)", " ; ".join(words))
+        }
 
     def program(self, rank: int, words: list[str]) -> Program:
+        self.rank = rank
         read = (self.instruction(rank, word) for word in words)
         return tidy([each for each in read if each is not None])
 
@@ -220,6 +227,8 @@ class _Reader:
             case "L":
                 return {f"F{len(self.placement) - 1}.{microbatch}", f"Y.{microbatch}"}
             case "B" | "I":
+                if (self.rank, microbatch) in self.brought:
+                    loss = {f"L.{microbatch}"}
                 return loss if last else {f"B{stage + 1}.{microbatch}"}
             case "W" if "gin" in said:
                 return {f"L.{microbatch}" if last else f"B{stage + 1}.{microbatch}"}
