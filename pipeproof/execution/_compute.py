@@ -53,6 +53,8 @@ class Compute:
         self.registers = Registers(asked, self.witness)
         self._graphs: dict[tuple[int, int], Graph] = {}
         self._at: dict[tuple[int, int], Circumstances] = {}
+        self._ran: dict[tuple[int, int], Circumstances] = {}
+        self._labels: dict[int, Tensor] = {}
         self._losses: dict[int, tuple[Graph, Tensor]] = {}
         self._left: dict[tuple[int, int], Tensor] = {}
         self._parts: dict[tuple[int, int], dict[int, Held]] = {}
@@ -118,6 +120,7 @@ class Compute:
     def _run(
         self, identity: tuple[int, int], weights: list[Tensor], value: Tensor, at: Circumstances
     ) -> Graph:
+        self._ran[identity] = at
         self._graphs[identity] = Graph(
             lambda own, entered: self.witness.run(own, entered, at), weights, value
         )
@@ -205,6 +208,7 @@ class Compute:
 
     def _lost(self, microbatch: int, made: Tensor, label: Tensor) -> Tensor:
         """Compute the loss; return what its own backward needs."""
+        self._labels[microbatch] = label
         graph = Graph(lambda _, x: self.witness.loss(x, label), [], made)
         self._losses[microbatch] = (graph, graph.kept[made.numel() :])
         return self._losses[microbatch][1]
