@@ -1,0 +1,1 @@
+"""Schedules on real ranks: processes that exchange tensors over gloo."""
