@@ -240,7 +240,7 @@ def test_as_much_is_live_as_in_all_states() -> None:
             assert found is not None
             assert found.weight == wanted
             assert more is None
-    assert exceeded > 50
+    assert exceeded > 30
     assert thresholds > 20
 
 

@@ -88,9 +88,8 @@ def _values(frame: Frame) -> list[_Part]:
     values = np.concatenate((reading.values, late.values))
     writer = np.concatenate((given.writer, more.writer))
     of = _holds_of(puts, writer, values)
-    readers, of = readers[of >= 0], of[of >= 0]
-    ends = np.concatenate((_over(frame, puts.rows), _over(frame, readers)))
-    of = np.concatenate((np.arange(len(puts.rows)), of))
+    rows = np.concatenate((puts.rows, readers[of >= 0]))
+    ends, of = _over(frame, rows, np.concatenate((np.arange(len(puts.rows)), of[of >= 0])))
     what = puts.values >> 56
     return [
         _chosen(frame, puts, what == kind, (number, ends, of))
@@ -127,12 +126,15 @@ def _holds_of(puts: Access, writer: IntArray, values: IntArray) -> IntArray:
     return np.where((key[order][at] == own) & (writer >= 0), order[at], -1)
 
 
-def _over(frame: Frame, rows: IntArray) -> IntArray:
-    """Return when each row is done with what it touches: a message once it has moved."""
-    ends = frame.done(rows)
+def _over(frame: Frame, rows: IntArray, of: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the ends of each row, and their holds: a message has moved, and its call is done.
+
+    A later start on the rank stands behind the call anyway; where guards run in a circle, they
+    may put the move before its own post.
+    """
     message = np.flatnonzero(frame.run.is_message[rows])
-    ends[message] = frame.completed(rows[message])
-    return ends
+    moved = frame.completed(rows[message])
+    return np.concatenate((frame.done(rows), moved)), np.concatenate((of, of[message]))
 
 
 def _kept(frame: Frame) -> _Part:

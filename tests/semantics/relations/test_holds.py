@@ -42,8 +42,8 @@ def holds(kind: str, *programs: str, **keys: object) -> list[str]:
             "activations",
             ("0F0; SEND F0.0 to=1", "RECV F0.0 from=0; 1F0"),
             [
-                "start r0.0 until done r0.0, drained F0.0",
-                "start r1.0 until arrived F0.0, done r1.1",
+                "start r0.0 until done r0.0, done r0.1, drained F0.0",
+                "start r1.0 until arrived F0.0, done r1.0, done r1.1",
                 "start r1.1 until done r1.1",
             ],
         ),
