@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pipeproof.cli._exits import Exit, explained
 from pipeproof.cli._inputs import Input, Loaded, load
 from pipeproof.cli._output import complain
+from pipeproof.cli._seen import seen
 from pipeproof.errors import InputError, UsageError
 from pipeproof.ir.reading import ReadOptions
 from pipeproof.ir.source import Document
@@ -16,17 +17,24 @@ from pipeproof.verdict.result import Failure, FileReport, quoted
 if TYPE_CHECKING:
     from pipeproof.api import Asked
     from pipeproof.cli._frontier import Bookmark
+    from pipeproof.semantics.model import Model
+    from pipeproof.verdict.decision import Decision
+    from pipeproof.verdict.verdict import FileVerdict
 
 __all__ = ["Judge", "reported"]
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """How files are read, what is asked about each schedule in them, and where it is taken up."""
+    """How files are read, what is asked about each schedule in them, and where it is taken up.
+
+    With a `witness` every counterexample is replayed on it.
+    """
 
     options: ReadOptions
     asked: "Asked"
     bookmark: "Bookmark | None" = None
+    witness: str | None = None
 
     def reports(self, source: Input) -> Iterator[FileReport]:
         """Yield a report for each schedule in `source`; what is wrong with it is told on stderr."""
@@ -47,15 +55,22 @@ class Judge:
 
     def report(self, document: Document, text: str = "") -> FileReport:
         """Return the report for `document`, whose operations stand in `text`."""
-        from pipeproof.api import judge  # noqa: PLC0415  what judges is imported when needed
-
         try:
-            verdict = judge(document, self._asked(document))
+            verdict = self._verdict(document)
             file, text = _written(document, text)
             quotes = quoted(verdict, document.places, text, file)
         except Exception as error:  # sorted below, and never silent
             return reported(document.name, error)
         return FileReport(document.name, verdict, quotes=quotes)
+
+    def _verdict(self, document: Document) -> "FileVerdict":
+        from pipeproof.api import judge  # noqa: PLC0415  what judges is imported when needed
+
+        question = self._asked(document)
+        if self.witness is None:
+            return judge(document, question)
+        kept: list[tuple[Model, Decision]] = []
+        return seen(judge(document, question, kept), kept, self.witness)
 
     def _asked(self, document: Document) -> "Asked":
         if self.bookmark is None:

@@ -1,20 +1,40 @@
 """Counterexamples and proofs, seen to happen on tensors: where torch is first asked for."""
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from pipeproof.cli._exits import Exit
+from pipeproof.verdict.telling import place
+from pipeproof.verdict.verdict import FileVerdict, Seen, TransportVerdict, Violation
 
 if TYPE_CHECKING:
+    from pipeproof.api import Asked
     from pipeproof.execution.confirm import Claim, Confirmed
+    from pipeproof.ir.source import Document
     from pipeproof.semantics.model import Model
-    from pipeproof.verdict.verdict import Violation
+    from pipeproof.verdict.decision import Decision
 
-__all__ = ["claim_of", "confirmed", "needs_torch", "seen_code", "witness_option"]
+    Kept = Sequence[tuple[Model, Decision]]
 
+__all__ = [
+    "NOT_REPRODUCED",
+    "confirm_option",
+    "confirmed",
+    "models_of",
+    "needs_torch",
+    "replayed",
+    "seen",
+    "seen_code",
+    "witness_of",
+    "witness_option",
+]
+
+NOT_REPRODUCED = "not reproduced"
 _WITNESSES = ("linear", "transformer", "batchnorm", "dropout")
+_F = TypeVar("_F", bound=Callable[..., int])
 
 witness_option = click.option(
     "--witness",
@@ -23,6 +43,30 @@ witness_option = click.option(
     show_default=True,
     help="The model that is run; with linear every number is exact.",
 )
+
+
+def confirm_option(function: _F) -> _F:
+    """Add the options that ask for counterexamples to be replayed."""
+    told = f"With --confirm: the model that is run; {_WITNESSES[0]} unless named."
+    function = click.option("--witness", type=click.Choice(_WITNESSES), help=told)(function)
+    told = "Replay every counterexample on tensors; exit 4 where one is not reproduced."
+    return click.option("--confirm", is_flag=True, help=told)(function)
+
+
+def witness_of(*, confirm: bool, witness: str | None) -> str | None:
+    """Return the witness on which counterexamples are replayed, None where nobody asks.
+
+    Raises:
+        click.UsageError: a witness is named, and nothing is to be replayed.
+        click.ClickException: torch is not installed.
+    """
+    if not confirm:
+        if witness is not None:
+            said = "--witness goes with --confirm."
+            raise click.UsageError(said)
+        return None
+    needs_torch()
+    return witness or _WITNESSES[0]
 
 
 def needs_torch() -> None:
@@ -41,36 +85,78 @@ def needs_torch() -> None:
     del pipeproof
 
 
-def claim_of(violation: "Violation") -> "Claim":
-    """Return what a violation claims."""
-    from pipeproof.execution.confirm import Claim  # noqa: PLC0415  as above
+def seen(verdict: FileVerdict, kept: "Kept", witness: str) -> FileVerdict:
+    """Return a verdict that says of every counterexample what became of it on tensors."""
+    found = [
+        replace(each, violations=tuple(_seen(each, v, kept, witness) for v in each.violations))
+        for each in verdict.transports
+    ]
+    return replace(verdict, transports=tuple(found))
 
-    places = tuple((place.rank, place.position) for place in violation.at)
-    return Claim(violation.rule, places, violation.trace, violation.reached)
+
+def _seen(verdict: TransportVerdict, violation: Violation, kept: "Kept", witness: str) -> Violation:
+    found = replayed(verdict.name, violation, kept, witness)
+    return replace(violation, seen=Seen(found.answer.value, found.why, witness))
 
 
-def confirmed(
-    models: "Callable[[str, int], Model | None]", transport: str, claim: "Claim", witness: str
-) -> "Confirmed":
-    """Return what becomes of a counterexample, in one copy of the programs or in two."""
+def replayed(transport: str, violation: Violation, kept: "Kept", witness: str) -> "Confirmed":
+    """Return what becomes of a violation in the outcomes of choices that break the rule there."""
+    return confirmed(_claimed(transport, violation, kept), witness)
+
+
+def _claimed(transport: str, violation: Violation, kept: "Kept") -> "Iterator[tuple[Model, Claim]]":
+    from pipeproof.execution.confirm import Claim  # noqa: PLC0415  torch, when needed
+
+    for model, decision in kept:
+        if model.frame.transport.name != transport:
+            continue
+        for broken in decision.broken:
+            at = [place(model.frame, spot) for spot in broken.finding.spots]
+            if broken.rule.code == violation.rule and {*at} == {*violation.at}:
+                places = tuple((each.rank, each.position) for each in at)
+                trace = tuple(broken.trace.tolist())
+                yield model, Claim(violation.rule, places, trace, broken.reached)
+                break
+
+
+def confirmed(claims: "Iterable[tuple[Model, Claim]]", witness: str) -> "Confirmed":
+    """Return what becomes of a counterexample in the first model that shows it."""
     from pipeproof.execution.confirm import Answer, Confirmed, confirm  # noqa: PLC0415
 
-    found = Confirmed(Answer.NOT_REPRODUCED, "the schedule has no such transport")
-    for copies in (1, 2):
-        model = models(transport, copies)
-        if model is None:
-            return found
+    best = Confirmed(Answer.NOT_REPRODUCED, "the schedule has no such counterexample")
+    for model, claim in claims:
         match = model.frame.transport.match
         found = confirm(model.frame.run, match, model.happens_before, claim, witness=witness)
-        if found.answer is not Answer.NOT_REPRODUCED or model.frame.run.schedule.steps is not None:
-            break
-    return found
+        if found.answer is Answer.CONFIRMED:
+            return found
+        if best.answer is Answer.NOT_REPRODUCED:
+            best = found
+    return best
 
 
-def seen_code(found: Iterable["Confirmed"]) -> set[Exit]:
+def models_of(document: "Document", question: "Asked", transport: str) -> "Iterator[Model]":
+    """Yield what a counterexample may be told of: the schedule in one copy of its programs or two.
+
+    Where a runtime chooses, every outcome that is judged.
+    """
+    from pipeproof import api  # noqa: PLC0415  what judges is imported when needed
+    from pipeproof.lowering.outcomes import has_choices  # noqa: PLC0415
+
+    made = api.models(document, question)
+    one = made(transport, 1)
+    if one is not None and has_choices(one.frame.run):
+        kept: list[tuple[Model, Decision]] = []
+        api.judge(document, question, kept)
+        yield from (model for model, _ in kept if model.frame.transport.name == transport)
+        return
+    if one is not None:
+        yield one
+    two = made(transport, 2) if document.schedule.steps is None else None
+    if two is not None:
+        yield two
+
+
+def seen_code(found: "Iterable[Confirmed]") -> set[Exit]:
     """Return the exit codes of counterexamples: 4 where one was not reproduced, else 1."""
-    from pipeproof.execution.confirm import Answer  # noqa: PLC0415
-
-    return {
-        Exit.DISTRUST if each.answer is Answer.NOT_REPRODUCED else Exit.REFUTED for each in found
-    }
+    lost = (each.answer.value == NOT_REPRODUCED for each in found)
+    return {Exit.DISTRUST if each else Exit.REFUTED for each in lost}

@@ -26,6 +26,7 @@ from pipeproof.cli._options import (
 from pipeproof.cli._output import COLOURS, complain, emit, wants_colour
 from pipeproof.cli._progress import Watch, watching
 from pipeproof.cli._rooms import Member, names
+from pipeproof.cli._seen import NOT_REPRODUCED, confirm_option, witness_of
 from pipeproof.cli._why import places, why_option
 from pipeproof.ir.reading import ReadOptions
 from pipeproof.ir.source import Document
@@ -47,6 +48,8 @@ class _Values(Asking):
     budget: str | None
     frontier: str | None
     why: tuple[str, ...]
+    confirm: bool
+    witness: str | None
     format_: str
     output: str | None
     color: str
@@ -73,6 +76,7 @@ class _Values(Asking):
 @budget_option
 @frontier_option
 @why_option
+@confirm_option
 @asking_options
 @reading_options
 @click.option("--format", "format_", type=Member(reports), default="text", show_default=True)
@@ -95,7 +99,8 @@ def command(**values: Unpack[_Values]) -> int:
     """
     options, path = read_options(values), values["frontier"]
     bookmark = None if path is None else Bookmark(path, options)
-    judge = Judge(options, asked(values, values["engine"]), bookmark)
+    witness = witness_of(confirm=values["confirm"], witness=values["witness"])
+    judge = Judge(options, asked(values, values["engine"]), bookmark, witness)
     found: list[FileReport] = []
     with watching() as watch, nullcontext(Stop()) if path is None else stopped_once() as stop:
         stopped = _judged(_limited(judge, values, watch, stop), values, watch, found) or stop.exit
@@ -213,11 +218,19 @@ def _code(report: FileReport, fail_on: tuple[str, ...]) -> Exit:
         return Exit(report.failure.exit_code)
     if report.problems:
         return Exit.INPUT
+    if _not_reproduced(report):
+        return Exit.DISTRUST
     if report.word == "refuted" or ("warning" in fail_on and _warns(report)):
         return Exit.REFUTED
     if report.word == "unknown" or ("zero" in fail_on and _applied_to_nothing(report)):
         return Exit.UNKNOWN
     return Exit.PROVED
+
+
+def _not_reproduced(report: FileReport) -> bool:
+    transports = report.verdict.transports if report.verdict is not None else ()
+    seen = [each.seen for transport in transports for each in transport.violations]
+    return any(each is not None and each.answer == NOT_REPRODUCED for each in seen)
 
 
 def _warns(report: FileReport) -> bool:

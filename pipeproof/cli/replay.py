@@ -9,7 +9,7 @@ import click
 from pipeproof.cli._exits import Exit, worst
 from pipeproof.cli._options import Reading, read_options, reading_options
 from pipeproof.cli._output import emit
-from pipeproof.cli._seen import confirmed, needs_torch, seen_code, witness_option
+from pipeproof.cli._seen import confirmed, models_of, needs_torch, seen_code, witness_option
 from pipeproof.cli._single import content, only
 from pipeproof.errors import ParseError, Problem
 from pipeproof.verdict.verdict import TraceStep
@@ -58,8 +58,8 @@ def _replayed(told: _Told, values: _Values) -> "Confirmed":
     from pipeproof import api  # noqa: PLC0415  what judges is imported when needed
 
     question = api.Asked(transports=(told.transport,), profile=values["profile"])
-    models = api.models(only(told.path, read_options(values)), question)
-    found = confirmed(models, told.transport, told.claim, values["witness"])
+    models = models_of(only(told.path, read_options(values)), question, told.transport)
+    found = confirmed(((each, told.claim) for each in models), values["witness"])
     places = " ".join(f"r{rank}.{position}" for rank, position in told.claim.places)
     at = f"{told.path}: {told.transport}: {told.claim.rule}" + (f" at {places}" if places else "")
     emit(f"{at}: {found.answer.value}: {found.why}\n")

@@ -7,16 +7,15 @@ import click
 from pipeproof.cli._exits import Exit, worst
 from pipeproof.cli._options import Asking, asked, read_options, reading_options, transport_option
 from pipeproof.cli._output import emit
-from pipeproof.cli._seen import claim_of, confirmed, needs_torch, seen_code, witness_option
+from pipeproof.cli._seen import needs_torch, replayed, seen_code, witness_option
 from pipeproof.cli._single import only
 from pipeproof.errors import UnsupportedFeatureError
 from pipeproof.verdict.verdict import Outcome, TransportVerdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pipeproof.execution.confirm import Ran
     from pipeproof.semantics.model import Model
+    from pipeproof.verdict.decision import Decision
 
 __all__ = ["command"]
 
@@ -52,8 +51,9 @@ def command(**values: Unpack[_Values]) -> int:
     from pipeproof import api  # noqa: PLC0415  what judges is imported when needed
 
     document, question = only(values["path"], read_options(values)), asked(values)
-    verdict = api.judge(document, question)
-    running = _Running(document.name, api.models(document, question), values)
+    kept: list[tuple[Model, Decision]] = []
+    verdict = api.judge(document, question, kept)
+    running = _Running(document.name, kept, values)
     codes = [running.under(each) for each in verdict.transports]
     return worst(set(codes))
 
@@ -61,10 +61,8 @@ def command(**values: Unpack[_Values]) -> int:
 class _Running:
     """Runs one schedule under each of its transports, and says what came of it."""
 
-    def __init__(
-        self, name: str, models: "Callable[[str, int], Model | None]", values: _Values
-    ) -> None:
-        self.name, self.models, self.values = name, models, values
+    def __init__(self, name: str, kept: "list[tuple[Model, Decision]]", values: _Values) -> None:
+        self.name, self.kept, self.values = name, kept, values
 
     def under(self, verdict: TransportVerdict) -> Exit:
         """Run the schedule under one transport."""
@@ -104,10 +102,8 @@ class _Running:
         from pipeproof.execution.orders import Events, Style, extended  # noqa: PLC0415
         from pipeproof.execution.witness import InexactError  # noqa: PLC0415
 
-        model = self.models(transport, 1)
-        if model is None:
-            message = "the schedule has no such transport"
-            raise UnsupportedFeatureError(message)
+        models = self._models(transport)
+        model = models[number % len(models)]
         events = Events(model.events, model.frame.first_transfer)
         style, seed = list(Style)[number % len(Style)], self.values["seed"] + number
         order = extended(model.happens_before, events, style=style, seed=seed)
@@ -117,10 +113,14 @@ class _Running:
         except InexactError as error:
             raise UnsupportedFeatureError(str(error)) from error
 
+    def _models(self, transport: str) -> "list[Model]":
+        """Return every outcome of choices in which nothing goes wrong."""
+        named = (each for each, _ in self.kept if each.frame.transport.name == transport)
+        return [each for each in named if each.frame.run.faults is None]
+
     def _illegal(self, verdict: TransportVerdict) -> Exit:
         first = next(each for each in verdict.violations if each.first)
-        claim = claim_of(first)
-        found = confirmed(self.models, verdict.name, claim, self.values["witness"])
+        found = replayed(verdict.name, first, self.kept, self.values["witness"])
         said = f"{first.rule} {first.message}"
         self._tell(verdict, f"refuted, {found.answer.value}: {said}; {found.why}")
         return worst(seen_code([found]))

@@ -70,12 +70,13 @@ class Asked:
             yield "updates that are withdrawn are not run"
         if schedule.segments > 1:
             yield "segments are not run"
-        if bool(ops.is_kind(Kind.CHOOSE).any()) or (ops.peer == ANY).any():
+        chooses = bool(ops.is_kind(Kind.CHOOSE).any()) or (ops.peer == ANY).any()
+        if chooses and not self.run.settled:
             yield "what the runtime chooses is not run"
-        if "ready" in schedule.described:
+        if "ready" in schedule.described and self.run.ready is None:
             yield "ranks that run what is ready are not run"
-        if "faults" in schedule.described:
-            yield "what goes wrong is not run"
+        if self.run.faults is not None:
+            yield "what goes wrong shows only where it is injected"
 
     def said(self, row: int) -> Mapping[str, str]:
         """Return what is written behind an operation."""

@@ -159,6 +159,7 @@ def _violation(report: FileReport, violation: Violation) -> _Json:
         "message": violation.message,
         "trace": [_step(step) for step in violation.trace],
         "reached": violation.reached,
+        **({} if violation.seen is None else {"confirmation": dict(violation.seen._asdict())}),
     }
 
 

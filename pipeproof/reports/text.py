@@ -112,6 +112,9 @@ def _violation(report: FileReport, violation: Violation) -> Iterator[_Line]:
         yield "  how it comes to it:", ""
         yield from ((f"    {line}", "") for line in lines)
         yield "", ""
+    if violation.seen is not None:
+        yield from _wrapped(f"on tensors, {violation.seen.answer}: {violation.seen.why}")
+        yield "", ""
 
 
 def _place(report: FileReport, place: Place) -> Iterator[_Line]:
@@ -142,7 +145,8 @@ def _others(violations: Iterable[Violation]) -> Iterator[_Line]:
         where = f" at {_places(violation)}" if violation.at else ""
         reached = "" if violation.reached else " (not reached)"
         said = f"also {violation.rule} {violation.name}{where}{reached}: {violation.message}"
-        yield from _wrapped(said)
+        seen = "" if violation.seen is None else f"; on tensors, {violation.seen.answer}"
+        yield from _wrapped(said + seen)
     if len(others) > _OTHERS:
         yield f"  … and {len(others) - _OTHERS} more; --format json lists all", ""
 

@@ -13,6 +13,7 @@ __all__ = [
     "Live",
     "Outcome",
     "Place",
+    "Seen",
     "TraceStep",
     "TransportVerdict",
     "Undecided",
@@ -65,13 +66,26 @@ class TraceStep(NamedTuple):
     position: int
 
 
+class Seen(NamedTuple):
+    """What became of a counterexample on tensors.
+
+    `answer` is *confirmed*, *not observable with this witness* or *not reproduced*; `why` says what
+    was seen, or why nothing could be.
+    """
+
+    answer: str
+    why: str
+    witness: str
+
+
 @dataclass(frozen=True, slots=True)
 class Violation:
     """A rule broken at `at`, in program order; nothing stands there for what is missing.
 
     `cost` counts the events that happen before its places in every execution. `trace` is an
     execution that ends at the first illegal event, empty where no event shows it; `reached` is
-    False where a deadlock keeps the places from being reached.
+    False where a deadlock keeps the places from being reached. `seen` is None where nobody asked
+    for it to be run.
     """
 
     rule: str
@@ -82,6 +96,7 @@ class Violation:
     trace: tuple[TraceStep, ...] = ()
     reached: bool = True
     first: bool = False
+    seen: Seen | None = None
 
 
 class Undecided(NamedTuple):

@@ -8,6 +8,8 @@ import pytest
 from pipeproof import api
 from pipeproof.cli import run
 from pipeproof.ir.source import Document
+from pipeproof.semantics.model import Model
+from pipeproof.verdict.decision import Decision
 from pipeproof.verdict.verdict import FileVerdict, Outcome, TransportVerdict
 from tests.cli.made import PATH, ROOT
 from tests.semantics import made
@@ -72,8 +74,12 @@ def test_a_proof_that_a_run_denies_is_not_to_be_trusted(
     path = written(tmp_path, *EARLY)
     judge, said = api.judge, TransportVerdict("buffered", Outcome.PROVED, "graph", 1, 1, ())
 
-    def wrong(document: Document, question: api.Asked | None = None) -> FileVerdict:
-        return replace(judge(document, question), transports=(said,))
+    def wrong(
+        document: Document,
+        question: api.Asked | None = None,
+        kept: list[tuple[Model, Decision]] | None = None,
+    ) -> FileVerdict:
+        return replace(judge(document, question, kept), transports=(said,))
 
     monkeypatch.setattr(api, "judge", wrong)
 
@@ -82,7 +88,23 @@ def test_a_proof_that_a_run_denies_is_not_to_be_trusted(
     assert "proved, and not seen: do not trust this: 1F0: nothing stands there" in out
 
 
-@pytest.mark.parametrize("argv", [("run", "a.yaml"), ("replay", "a.json")])
+def test_what_the_runtime_chooses_is_run_in_each_outcome(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = "CHOOSE x one|other; 0F0 if=x:one; 0F1{}; 0B0; 0B1"
+    path = written(tmp_path, program.format("; 0F0 if=x:other"), microbatches=2)
+
+    assert run(["run", path, "--orders", "2"]) == 0
+    assert ": proved, seen: 2 orders, " in capsys.readouterr().out
+
+    path = written(tmp_path, program.format(""), microbatches=2)
+    assert run(["run", path]) == 1
+    assert "(where x is other); 0B0: no forward has kept anything" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "argv", [("run", "a.yaml"), ("replay", "a.json"), ("check", "--confirm", "a.yaml")]
+)
 def test_without_torch_the_extra_is_named(argv: tuple[str, ...], tmp_path: Path) -> None:
     script = (
         "import sys; sys.modules['torch'] = None; from pipeproof.cli import run; "

@@ -1,11 +1,13 @@
 """What is visible, fault by fault: the smallest schedule that has it, and its legal neighbour."""
 
+import dataclasses
 from collections.abc import Mapping
 
 import pytest
 
 from pipeproof.errors import ReplayMismatchError, UnsupportedFeatureError
 from pipeproof.execution.replayer import Fault, set_up
+from pipeproof.ir.faults import Faulted, Struck
 from pipeproof.ir.transport import Match
 from tests.execution.played import document, models, played
 from tests.semantics import made
@@ -247,7 +249,6 @@ def test_an_event_that_does_not_exist_or_has_happened_is_refused() -> None:
         ("0F0; 0F1; 0B1; 0B0", {"segments": 2}, "segments"),
         ("0F0; 0B0; 0STEP", {"weights": {"policy": "latest"}}, "latest"),
         ("CHOOSE x a|b; 0F0; 0B0", {}, "chooses"),
-        ("0F0; 0B0", {"faults": {"among": [{"rank": 0, "fault": "missing"}]}}, "goes wrong"),
         (
             "; ".join(("0F0", *(f"0B0 param={name}" for name in "abcde"))),
             {},
@@ -270,6 +271,17 @@ def test_a_rank_that_runs_what_is_ready_is_refused() -> None:
     set_up(next(models(document(text))).frame.run, Match.ORDER)
     with pytest.raises(UnsupportedFeatureError, match="what is ready"):
         set_up(next(models(document(ready))).frame.run, Match.ORDER)
+
+
+def test_what_goes_wrong_is_refused_and_the_rest_of_the_file_is_not() -> None:
+    faults = {"among": [{"rank": 0, "fault": "missing"}]}
+    run = next(models(document(made.text("0F0; 0B0", faults=faults)))).frame.run
+
+    set_up(run, Match.ORDER)
+    with pytest.raises(UnsupportedFeatureError, match="where it is injected"):
+        set_up(
+            dataclasses.replace(run, faults=Faulted("raise", (Struck("missing", 0),))), Match.ORDER
+        )
 
 
 def test_events_are_numbered_as_the_model_numbers_them() -> None:
