@@ -1,0 +1,1 @@
+"""What goes wrong on purpose, who notices it, and what must then hold."""
