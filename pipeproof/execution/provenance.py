@@ -129,9 +129,9 @@ def _set_backends(*, benchmark: bool, convolutions: bool, products: bool) -> Non
 
 
 def _fills() -> bool:
-    from torch.utils import deterministic  # noqa: PLC0415  a module that stands for its flag
+    from torch.utils import deterministic  # noqa: PLC0415  it stands for its flag
 
-    return bool(deterministic.fill_uninitialized_memory)  # type: ignore[attr-defined]  set on the module
+    return bool(deterministic.fill_uninitialized_memory)  # type: ignore[attr-defined]
 
 
 def _device(device: str) -> str:
