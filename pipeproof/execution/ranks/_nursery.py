@@ -1,11 +1,13 @@
 """The process that workers are forked from: it has imported torch, and does nothing else.
 
 `python -m pipeproof.execution.ranks._nursery FD` reads commands from a socket: `start PATH` with
-the connections of new workers, a store of torch at PATH; `end` kills them. When the socket closes,
-which the end of its parent does, everything ends.
+the connections of new workers, a store of torch at PATH; `end` kills them; `import NAME` imports a
+module before more are forked. When the socket closes, which the end of its parent does, everything
+ends.
 """
 
 import array
+import importlib
 import os
 import shutil
 import signal
@@ -71,6 +73,8 @@ class _Nursery:
                 command, _, path = line.partition(" ")
                 if command == "start":
                     self.start(path, list(handles))
+                elif command == "import":
+                    importlib.import_module(path)
                 else:
                     self.end()
                     self.control.sendall(b".")

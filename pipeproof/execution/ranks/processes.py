@@ -108,6 +108,7 @@ class Processes:
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  closed with the nursery
         self._folder: Path | None = None
         self._set: list[_Rank] = []
+        self._wanted: list[str] = []
 
     def __enter__(self) -> Self:
         return self
@@ -159,6 +160,11 @@ class Processes:
             self.renew()
         return answers
 
+    def preload(self, module: str) -> None:
+        """Have a module imported before workers are forked, so that no set imports it anew."""
+        if module not in self._wanted:
+            self._wanted.append(module)
+
     def renew(self) -> None:
         """End the set: the next call has a new one."""
         ranks, self._set = self._set, []
@@ -191,6 +197,8 @@ class Processes:
 
     def _start(self, ranks: int) -> None:
         control = self._control or self._hatch()
+        for module in self._wanted:
+            control.sendall(f"import {module}\n".encode())
         self._folder = Path(tempfile.mkdtemp(prefix="pipeproof-"))
         pairs = [Pipe() for _ in range(ranks)]
         try:

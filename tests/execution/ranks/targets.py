@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,12 @@ def numbered(payload: int, report: Report) -> tuple[int, float]:
     """Draw a number; tell which process this is."""
     report(payload)
     return os.getpid(), float(torch.rand(1))
+
+
+def imported(payload: str, report: Report) -> bool:
+    """Tell whether a module had been imported before."""
+    report(payload)
+    return payload in sys.modules
 
 
 def facing(payload: bool, report: Report) -> str:  # noqa: FBT001  one payload a rank

@@ -148,6 +148,16 @@ def interrupted(processes: Processes) -> None:
     processes.call(waiting.asleep, [60, 60], limit=60)
 
 
+def test_a_module_is_imported_before_the_next_set_is_forked(processes: Processes) -> None:
+    asked = ["tabnanny", "tabnanny"]
+    before = processes.call(targets.imported, asked, limit=10)
+    processes.preload("tabnanny")
+    processes.renew()
+
+    assert before == [Returned(value=False)] * 2
+    assert processes.call(targets.imported, asked, limit=10) == [Returned(value=True)] * 2
+
+
 def test_nothing_remains_when_it_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with Processes() as processes:
