@@ -10,6 +10,7 @@ from pipeproof.semantics.found import NO_EVENT, Edges, Finding, Findings, Needs,
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.relations._spots import finding
 from pipeproof.semantics.relations._taken import taken
+from pipeproof.semantics.relations._under_way import under_way
 from pipeproof.semantics.relations.dependencies import unwaited_reads
 from pipeproof.semantics.relations.ready import unpicked
 
@@ -142,43 +143,17 @@ def in_flight(frame: Frame) -> Needs:
 
 
 def _behind_transfers(frame: Frame, touch: Touch) -> Needs:
-    """Pair writes with the transfers since the write before them, and one that is under way."""
+    """Pair writes with the transfers since the write before them, and those still under way."""
     stored = frame.run.storage
     if stored is None:
         return Needs(_NONE, _NONE, _NONE, _NONE, _NONE)
     moving = np.flatnonzero(stored.moves & (stored.after >= 0) & ~stored.guarded)
-    under_way, behind = _under_way(frame, stored)
-    first = np.concatenate((moving, under_way))
+    reaching, behind = under_way(frame, stored)
+    first = np.concatenate((moving, reaching))
     later = np.concatenate((stored.after[moving], behind))
     chosen = stored.touch[later] == touch
     first, later = first[chosen], later[chosen]
     return _needs(frame, stored, (first, later), _ends(frame, stored)[first])
-
-
-def _under_way(frame: Frame, stored: Stored) -> tuple[IntArray, IntArray]:
-    """Return for writes the transfer before them in their storage that is waited for last.
-
-    Only where that is after the write starts, and other writes stand between the two.
-    """
-    moving = np.flatnonzero(stored.moves & ~stored.guarded)
-    if not len(moving):
-        return _NONE, _NONE
-    waited = frame.awaited[stored.rows[moving]]
-    waited = np.where(waited < 0, frame.first_transfer, waited)
-    order = np.lexsort((waited, stored.storage[moving]))
-    rank = np.zeros(len(stored), np.int64)
-    rank[moving[order]] = np.arange(1, len(moving) + 1)
-    latest = np.maximum.accumulate(rank)
-    writes = np.flatnonzero((stored.touch != Touch.READ) & (stored.before > 0) & ~stored.guarded)
-    latest = latest[stored.before[writes] - 1]
-    writes, latest = writes[latest > 0], latest[latest > 0]
-    last = order[latest - 1]
-    transfer = moving[last]
-    late = stored.storage[transfer] == stored.storage[writes]
-    late &= waited[last] > frame.start(stored.rows[writes])
-    again = stored.touch[writes] == Touch.FREE
-    late &= ~(again & (stored.touch[stored.before[writes]] == Touch.FREE))
-    return transfer[late], writes[late]
 
 
 def overwritten(frame: Frame) -> Findings:

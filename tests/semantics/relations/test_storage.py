@@ -2,6 +2,7 @@
 
 import pytest
 
+from pipeproof.semantics.relations import _under_way
 from tests.semantics.judged import A0_A1, ON_SECOND, check
 
 
@@ -277,3 +278,78 @@ def test_in_a_whole_schedule_only_inputs_and_named_values_are_there_from_the_sta
     whole = {"fragment": False, "stages": 1, "microbatches": 1}
 
     check((program,), found, under="buffered", **whole)
+
+
+TO_BOTH = "SEND v to=1 buf=a h=h; SEND v to=2 buf=a h=g; WRITE a w"
+TAKEN = "RECV v from=0 buf=t; USE t v"
+ANSWERED = f"{TAKEN}; SEND z to=0"
+
+
+@pytest.mark.parametrize("under", ["rendezvous", "rendezvous-edge", "buffered", "nccl-lazy"])
+@pytest.mark.parametrize(
+    ("programs", "found"),
+    [
+        ((f"{TO_BOTH}; WRITE a x", TAKEN, TAKEN), "PP502 r0.2, PP502 r0.3"),
+        (
+            (f"{TO_BOTH}; RECV z from=2 buf=b; USE b z; WRITE a x", TAKEN, ANSWERED),
+            "PP502 r0.2, PP502 r0.5",
+        ),
+        (
+            (f"{TO_BOTH}; RECV z from=1 buf=b; USE b z; WRITE a x", ANSWERED, TAKEN),
+            "PP502 r0.2, PP502 r0.5",
+        ),
+        (
+            (
+                f"{TO_BOTH}; RECV y from=1 buf=b; RECV z from=2 buf=c; USE b y; USE c z; WRITE a x",
+                f"{TAKEN}; SEND y to=0",
+                ANSWERED,
+            ),
+            "PP502 r0.2",
+        ),
+        (
+            (f"{TO_BOTH}; RECV z from=2 buf=b; USE b z; FREE a", TAKEN, ANSWERED),
+            "PP502 r0.2, PP504 r0.5",
+        ),
+        (
+            (
+                "[SEND v to=1 buf=a | SEND v to=2 buf=a] h=h; WRITE a w; RECV z from=2 buf=b; "
+                "USE b z; WRITE a x",
+                TAKEN,
+                ANSWERED,
+            ),
+            "PP502 r0.1, PP502 r0.4",
+        ),
+        (
+            (
+                "SEND v to=1 buf=a h=h; WRITE a w; SEND w to=1 buf=a h=g; RECV z from=1 buf=b; "
+                "USE b z; WRITE a x",
+                "RECV v from=0 buf=d; RECV w from=0 buf=e; USE d v; USE e w; SEND z to=0",
+            ),
+            "PP502 r0.1",
+        ),
+        (
+            (
+                "SEND v to=1 buf=a h=h; WRITE a w; SEND w to=1 buf=a h=g; WRITE a x; WRITE a y",
+                "RECV v from=0; RECV w from=0",
+            ),
+            "PP502 r0.1, PP502 r0.3, PP502 r0.4",
+        ),
+    ],
+)
+def test_a_write_comes_after_every_transfer_and_not_after_the_last_one_alone(
+    under: str, programs: tuple[str, ...], found: str
+) -> None:
+    check(programs, found, under=under)
+
+
+@pytest.mark.parametrize("most", [0, 1000])
+def test_many_transfers_that_are_never_waited_for_are_told_at_every_write(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_under_way, "_PAIRS", most)
+    sent = "; ".join(f"SEND v{k} to=1 h=h buf=a" for k in range(4))
+    written = "; ".join(f"WRITE a w{k}" for k in range(5))
+    taken = "; ".join(f"RECV v{k} from=0" for k in range(4))
+    found = ", ".join(f"PP502 r0.{k}" for k in range(4, 9))
+
+    check((f"{sent}; {written}", taken), found)
