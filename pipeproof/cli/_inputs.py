@@ -17,7 +17,7 @@ from pipeproof.ir.reading import ReadOptions, decode
 from pipeproof.ir.source import Document
 from pipeproof.plugins import members
 
-__all__ = ["Input", "Loaded", "expand", "load", "with_suffix"]
+__all__ = ["Input", "Loaded", "expand", "load", "text_of", "with_suffix"]
 
 STDIN = "<stdin>"
 SUFFIXES = (".yaml", ".yml", ".json", ".csv")
@@ -127,6 +127,26 @@ def load(source: Input, options: ReadOptions) -> Loaded | None:
     base = source.path.parent if source.path is not None else Path()
     read = frontend.read(text, source.name, replace(options, case=source.case, base=base))
     return Loaded(text, read)
+
+
+def text_of(path: str, options: ReadOptions) -> tuple[str, str]:
+    """Return name and text of a file that is no schedule; `-` is standard input.
+
+    Raises:
+        InputError: it cannot be read, is too large, or is no UTF-8.
+    """
+    source = Input(STDIN, None) if path == "-" else Input(path, Path(path))
+    stream, _ = _open(source)
+    most = options.limit("bytes")
+    with stream if source.path is not None else nullcontext():
+        try:
+            data = _rest(stream, b"", most)
+        except OSError as error:
+            raise _refused(source.name, _why(error), "name a file that can be read") from error
+    if len(data) > most:
+        found = f"the file has more than {most} bytes"
+        raise options.exceeded(Problem(source.name, 1, 1, found, ""), "bytes")
+    return source.name, decode(data, source.name)
 
 
 def _open(source: Input) -> tuple[BinaryIO, int]:

@@ -1,0 +1,1 @@
+"""What a schedule takes: time, and layers to stages. No verdict comes from here."""
