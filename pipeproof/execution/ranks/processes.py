@@ -50,7 +50,7 @@ class Returned(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """A rank raised an exception, or its process ended: type `ProcessEnded`.
+    """A rank raised an exception, or its process ended: type `ProcessEnded`, what it printed last.
 
     `where` is what it reported last, None where it reported nothing.
     """
@@ -108,6 +108,7 @@ class Processes:
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  closed with the nursery
         self._folder: Path | None = None
         self._set: list[_Rank] = []
+        self._printed = 0
         self._wanted: list[str] = []
 
     def __enter__(self) -> Self:
@@ -149,6 +150,7 @@ class Processes:
             if len(self._set) != len(payloads):
                 self.renew()
                 self._start(len(payloads))
+            self._printed = os.fstat(self._said.fileno()).st_size
             for rank, message in zip(self._set, sent, strict=True):
                 rank.where = None
                 rank.connection.send_bytes(message)
@@ -240,9 +242,11 @@ class Processes:
         self._control = mine
         return mine
 
-    def _tail(self) -> str:
-        self._said.seek(0)
-        return self._said.read().decode(errors="replace")[-2000:]
+    def _tail(self, begin: int = 0) -> str:
+        """Return what the processes have printed, its end at most."""
+        size = os.fstat(self._said.fileno()).st_size
+        begin = max(begin, size - 4000)
+        return os.pread(self._said.fileno(), size - begin, begin).decode(errors="replace").strip()
 
     # listening
 
@@ -270,7 +274,9 @@ class Processes:
         try:
             message = pickle.loads(rank.connection.recv_bytes())  # noqa: S301  our own worker
         except (EOFError, OSError):
-            return Raised("the process ended", "ProcessEnded", rank.where)
+            words = self._tail(self._printed)
+            text = f"the process ended: {words}" if words else "the process ended"
+            return Raised(text, "ProcessEnded", rank.where)
         match message:
             case ("at", where):
                 rank.where = where

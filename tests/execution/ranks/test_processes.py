@@ -96,7 +96,7 @@ def test_after_a_call_that_raised_the_next_one_has_other_processes(processes: Pr
 def test_a_process_that_ends_is_told_by_name(processes: Processes) -> None:
     first, second = processes.call(targets.failing, ["end", "wait"], limit=1)
 
-    assert first == Raised("the process ended", "ProcessEnded", "end")
+    assert first == Raised("the process ended: no more", "ProcessEnded", "end")
     assert isinstance(second, Raised)
     assert "onnection" in second.text
 
