@@ -13,7 +13,10 @@ from pipeproof.cli._exits import Exit, TerminatedError, explained, stop_on_sigte
 from pipeproof.cli._output import complain, quiet_pipe
 from pipeproof.errors import InputError, did_you_mean, printable
 
-__all__ = ["COMPLETE", "GROUP", "main", "run"]
+__all__ = ["ARGV", "COMPLETE", "GROUP", "main", "run"]
+
+ARGV = "pipeproof.argv"
+"""Under which name the root context holds what was written behind `pipeproof`."""
 
 COMPLETE = "_PIPEPROOF_COMPLETE"
 
@@ -99,7 +102,8 @@ def _ended(error: Exception) -> int:
 
 
 def _invoke(argv: list[str]) -> int:
-    with GROUP.make_context("pipeproof", argv) as context:
+    with GROUP.make_context("pipeproof", list(argv)) as context:
+        context.meta[ARGV] = tuple(argv)
         code = GROUP.invoke(context)
     return code if isinstance(code, int) else Exit.PROVED
 

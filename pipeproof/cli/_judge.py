@@ -1,6 +1,6 @@
 """Files in, reports out: a file that fails does not stop the others."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from pipeproof.cli._seen import seen
 from pipeproof.errors import InputError, UsageError
 from pipeproof.ir.reading import ReadOptions
 from pipeproof.ir.source import Document
-from pipeproof.verdict.result import Failure, FileReport, quoted
+from pipeproof.verdict.result import Failure, FileReport, Json, quoted
 
 if TYPE_CHECKING:
     from pipeproof.api import Asked
@@ -56,27 +56,38 @@ class Judge:
     def report(self, document: Document, text: str = "") -> FileReport:
         """Return the report for `document`, whose operations stand in `text`."""
         try:
-            verdict = self._verdict(document)
+            verdict, came = self._verdict(document)
             file, text = _written(document, text)
             quotes = quoted(verdict, document.places, text, file)
         except Exception as error:  # sorted below, and never silent
             return reported(document.name, error)
-        return FileReport(document.name, verdict, quotes=quotes)
+        return FileReport(document.name, verdict, quotes=quotes, provenance=came)
 
-    def _verdict(self, document: Document) -> "FileVerdict":
+    def _verdict(self, document: Document) -> "tuple[FileVerdict, Mapping[str, Json] | None]":
         from pipeproof.api import judge  # noqa: PLC0415  what judges is imported when needed
 
         question = self._asked(document)
         if self.witness is None:
-            return judge(document, question)
+            return judge(document, question), None
         kept: list[tuple[Model, Decision]] = []
-        return seen(judge(document, question, kept), kept, self.witness)
+        verdict = judge(document, question, kept)
+        from pipeproof.execution.provenance import settled  # noqa: PLC0415  torch, when needed
+
+        with settled():
+            return seen(verdict, kept, self.witness), _came_of(document, self.witness)
 
     def _asked(self, document: Document) -> "Asked":
         if self.bookmark is None:
             return self.asked
         frontiers = self.bookmark.open(document, self.asked)
         return replace(self.asked, effort=replace(self.asked.effort, frontiers=frontiers))
+
+
+def _came_of(document: Document, witness: str) -> Mapping[str, Json]:
+    from pipeproof.cli._provenance import came_of  # noqa: PLC0415  imported when needed
+    from pipeproof.execution.confirm import SEEDS  # noqa: PLC0415  torch, when needed
+
+    return came_of(document, None, witness, SEEDS)
 
 
 def _written(document: Document, text: str) -> tuple[str | None, str]:

@@ -8,14 +8,15 @@ import click
 
 from pipeproof.cli._exits import Exit, worst
 from pipeproof.cli._options import Reading, read_options, reading_options
-from pipeproof.cli._output import emit
 from pipeproof.cli._seen import confirmed, models_of, needs_torch, seen_code, witness_option
 from pipeproof.cli._single import content, only
+from pipeproof.cli._telling import Teller, format_option, verbose_option
 from pipeproof.errors import ParseError, Problem
 from pipeproof.verdict.verdict import TraceStep
 
 if TYPE_CHECKING:
     from pipeproof.execution.confirm import Claim, Confirmed
+    from pipeproof.verdict.result import Json
 
 __all__ = ["command"]
 
@@ -25,6 +26,8 @@ _SCHEMA = "pipeproof.result/1"
 class _Values(Reading):
     result: str
     witness: str
+    format_: str
+    verbose: bool
 
 
 class _Told(NamedTuple):
@@ -39,6 +42,8 @@ class _Told(NamedTuple):
 @click.argument("result", metavar="RESULT.json")
 @reading_options
 @witness_option
+@format_option
+@verbose_option
 def command(**values: Unpack[_Values]) -> int:
     """Replay every counterexample in RESULT.json, a result of `check --format json`.
 
@@ -47,22 +52,42 @@ def command(**values: Unpack[_Values]) -> int:
     one is not reproduced, 5 where there is none, and 2 where something cannot be read.
     """
     needs_torch()
+    from pipeproof.execution.provenance import settled  # noqa: PLC0415  torch, when needed
+
     told = list(_counterexamples(values["result"]))
+    teller = Teller("pipeproof.replay/1", values["format_"], verbose=values["verbose"])
     if not told:
-        emit(f"{values['result']}: no counterexample\n")
-        return Exit.NOTHING
-    return worst(seen_code([_replayed(each, values) for each in told]))
+        teller.note(f"{values['result']}: no counterexample")
+    with settled():
+        found = [_replayed(each, values, teller) for each in told]
+    teller.close("counterexamples", result=values["result"])
+    return worst(seen_code(found)) if told else Exit.NOTHING
 
 
-def _replayed(told: _Told, values: _Values) -> "Confirmed":
+def _replayed(told: _Told, values: _Values, teller: Teller) -> "Confirmed":
     from pipeproof import api  # noqa: PLC0415  what judges is imported when needed
+    from pipeproof.cli._provenance import came_of  # noqa: PLC0415
+    from pipeproof.execution.confirm import SEEDS  # noqa: PLC0415  torch, when needed
 
     question = api.Asked(transports=(told.transport,), profile=values["profile"])
-    models = models_of(only(told.path, read_options(values)), question, told.transport)
+    document = only(told.path, read_options(values))
+    models = models_of(document, question, told.transport)
     found = confirmed(((each, told.claim) for each in models), values["witness"])
     places = " ".join(f"r{rank}.{position}" for rank, position in told.claim.places)
     at = f"{told.path}: {told.transport}: {told.claim.rule}" + (f" at {places}" if places else "")
-    emit(f"{at}: {found.answer.value}: {found.why}\n")
+    said: dict[str, Json] = {
+        "path": told.path,
+        "transport": told.transport,
+        "rule": told.claim.rule,
+        "at": [{"rank": rank, "position": position} for rank, position in told.claim.places],
+        "answer": found.answer.value,
+        "why": found.why,
+    }
+    teller.tell(
+        f"{at}: {found.answer.value}: {found.why}",
+        said,
+        lambda: came_of(document, told.transport, values["witness"], SEEDS),
+    )
     return found
 
 

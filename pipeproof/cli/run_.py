@@ -6,18 +6,22 @@ import click
 
 from pipeproof.cli._exits import Exit, worst
 from pipeproof.cli._options import Asking, asked, read_options, reading_options, transport_option
-from pipeproof.cli._output import emit
 from pipeproof.cli._seen import needs_torch, replayed, seen_code, witness_option
 from pipeproof.cli._single import only
+from pipeproof.cli._telling import Teller, format_option, verbose_option
 from pipeproof.errors import UnsupportedFeatureError
 from pipeproof.verdict.verdict import Outcome, TransportVerdict
 
 if TYPE_CHECKING:
     from pipeproof.execution.confirm import Ran
+    from pipeproof.ir.source import Document
     from pipeproof.semantics.model import Model
     from pipeproof.verdict.decision import Decision
+    from pipeproof.verdict.result import Json
 
 __all__ = ["command"]
+
+_NOT_RUN = "not run"
 
 
 class _Values(Asking):
@@ -25,6 +29,8 @@ class _Values(Asking):
     witness: str
     orders: int
     seed: int
+    format_: str
+    verbose: bool
 
 
 @click.command(name="run", short_help="Run a schedule on tensors, against the unsplit model.")
@@ -40,6 +46,8 @@ class _Values(Asking):
     help="How many interleavings are run under each transport.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the data.")
+@format_option
+@verbose_option
 def command(**values: Unpack[_Values]) -> int:
     """Judge the schedule in FILE, and run it in this process, event by event.
 
@@ -49,20 +57,30 @@ def command(**values: Unpack[_Values]) -> int:
     """
     needs_torch()
     from pipeproof import api  # noqa: PLC0415  what judges is imported when needed
+    from pipeproof.execution.provenance import settled  # noqa: PLC0415  torch, when needed
 
     document, question = only(values["path"], read_options(values)), asked(values)
     kept: list[tuple[Model, Decision]] = []
     verdict = api.judge(document, question, kept)
-    running = _Running(document.name, kept, values)
-    codes = [running.under(each) for each in verdict.transports]
+    teller = Teller("pipeproof.run/1", values["format_"], verbose=values["verbose"])
+    running = _Running(document, kept, values, teller)
+    with settled():
+        codes = [running.under(each) for each in verdict.transports]
+    teller.close("runs", path=document.name, verdict=verdict.verdict)
     return worst(set(codes))
 
 
 class _Running:
     """Runs one schedule under each of its transports, and says what came of it."""
 
-    def __init__(self, name: str, kept: "list[tuple[Model, Decision]]", values: _Values) -> None:
-        self.name, self.kept, self.values = name, kept, values
+    def __init__(
+        self,
+        document: "Document",
+        kept: "list[tuple[Model, Decision]]",
+        values: _Values,
+        teller: Teller,
+    ) -> None:
+        self.document, self.kept, self.values, self.teller = document, kept, values, teller
 
     def under(self, verdict: TransportVerdict) -> Exit:
         """Run the schedule under one transport."""
@@ -73,28 +91,40 @@ class _Running:
                 case Outcome.REFUTED:
                     return self._illegal(verdict)
                 case Outcome.UNKNOWN:
-                    self._tell(verdict, "unknown, not run")
+                    self._tell(verdict, "unknown, not run", answer=_NOT_RUN, why="unknown")
                     return Exit.UNKNOWN
         except UnsupportedFeatureError as error:
-            self._tell(verdict, f"not run: {error}")
+            self._tell(verdict, f"not run: {error}", answer=_NOT_RUN, why=str(error))
             return Exit.UNKNOWN
 
-    def _tell(self, verdict: TransportVerdict, said: str) -> None:
-        emit(f"{self.name}: {verdict.name}: {said}\n")
+    def _tell(self, verdict: TransportVerdict, text: str, **said: "Json") -> None:
+        from pipeproof.cli._provenance import came_of  # noqa: PLC0415  imported when needed
+        from pipeproof.execution.confirm import SEEDS  # noqa: PLC0415  torch, when needed
+
+        begins, proved = self.values["seed"], verdict.outcome is Outcome.PROVED
+        seeds = range(begins, begins + self.values["orders"]) if proved else SEEDS
+        self.teller.tell(
+            f"{self.document.name}: {verdict.name}: {text}",
+            {"transport": verdict.name, "verdict": verdict.outcome.value, **said},
+            lambda: came_of(self.document, verdict.name, self.values["witness"], seeds),
+        )
 
     def _legal(self, verdict: TransportVerdict) -> Exit:
         found = [self._once(verdict.name, n) for n in range(self.values["orders"])]
-        for note in sorted({note for each in found for note in each.notes}):
-            self._tell(verdict, note)
+        notes = sorted({note for each in found for note in each.notes})
+        for note in notes:
+            self.teller.note(f"{self.document.name}: {verdict.name}: {note}")
         wrong = next((each.wrong for each in found if each.wrong), None)
         if wrong is not None:
-            self._tell(verdict, f"proved, and not seen: do not trust this: {wrong}")
+            text = f"proved, and not seen: do not trust this: {wrong}"
+            self._tell(verdict, text, answer="not seen", why=wrong, notes=notes)
             return Exit.DISTRUST
         compared, ratio = sum(each.compared for each in found), max(each.ratio for each in found)
         exact = "bitwise those of the unsplit model"
         near = f"those of the unsplit model, gradients within {ratio:.2g} of what rounding allows"
-        said = f"{len(found)} orders, {compared} numbers, {near if ratio else exact}"
-        self._tell(verdict, f"proved, seen: {said}")
+        why = f"{len(found)} orders, {compared} numbers, {near if ratio else exact}"
+        counts = {"orders": len(found), "compared": compared, "ratio": ratio}
+        self._tell(verdict, f"proved, seen: {why}", answer="seen", why=why, notes=notes, **counts)
         return Exit.PROVED
 
     def _once(self, transport: str, number: int) -> "Ran":
@@ -121,6 +151,8 @@ class _Running:
     def _illegal(self, verdict: TransportVerdict) -> Exit:
         first = next(each for each in verdict.violations if each.first)
         found = replayed(verdict.name, first, self.kept, self.values["witness"])
-        said = f"{first.rule} {first.message}"
-        self._tell(verdict, f"refuted, {found.answer.value}: {said}; {found.why}")
+        text = f"refuted, {found.answer.value}: {first.rule} {first.message}; {found.why}"
+        at: list[Json] = [{"rank": each.rank, "position": each.position} for each in first.at]
+        answer = found.answer.value
+        self._tell(verdict, text, answer=answer, why=found.why, rule=first.rule, at=at)
         return worst(seen_code([found]))

@@ -14,7 +14,7 @@ from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.transport import Match
 from pipeproof.verdict.verdict import TraceStep
 
-__all__ = ["CONFIRMABLE", "Answer", "Claim", "Confirmed", "Ran", "confirm", "run_legal"]
+__all__ = ["CONFIRMABLE", "SEEDS", "Answer", "Claim", "Confirmed", "Ran", "confirm", "run_legal"]
 
 
 class Answer(Enum):
@@ -79,7 +79,9 @@ CONFIRMABLE: Mapping[str, tuple[Fault, ...]] = MappingProxyType(
 )
 """The rules that numbers can show broken, and what a replay then meets."""
 
-_SEEDS = 4
+SEEDS = range(4)
+"""Of the data on which a counterexample is replayed."""
+
 _OTHERWISE = "in another execution than its trace, which only leads to its place"
 
 
@@ -133,7 +135,7 @@ def _shown(
 def _orders() -> Iterator[tuple[Style, int, bool]]:
     """Yield how to go on, with which data, and whether from the end of the trace or anew."""
     for follows in (True, False):
-        for seed in range(_SEEDS):
+        for seed in SEEDS:
             for style in (Style.MESSAGES_LATE, Style.MESSAGES_EARLY, Style.ANY):
                 yield style, seed, follows
 

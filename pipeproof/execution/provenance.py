@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from pipeproof.errors import UnsupportedFeatureError
 from pipeproof.execution._asked import Asked
 from pipeproof.execution.versions import digest
 from pipeproof.execution.witness import Witness, witness
@@ -165,5 +166,9 @@ def _inputs(run: AsRun, models: Sequence[Witness]) -> str:
 
 
 def _shared(run: AsRun, model: Witness) -> tuple[Mapping[int, int], int]:
-    asked = Asked(run, len(model.shapes))
+    """Return which stages start alike and the scale of the loss, as they are where nothing runs."""
+    try:
+        asked = Asked(run, len(model.shapes))
+    except UnsupportedFeatureError:
+        return model.alike, model.scale
     return asked.alike, asked.scale

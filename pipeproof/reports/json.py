@@ -22,7 +22,7 @@ __all__ = ["NAME", "SCHEMA", "live_object", "render"]
 NAME = "json"
 SCHEMA = "pipeproof.result/1"
 
-_Json = str | int | bool | None | Sequence["_Json"] | Mapping[str, "_Json"]
+_Json = str | int | float | bool | None | Sequence["_Json"] | Mapping[str, "_Json"]
 
 
 def render(result: Result) -> str:
@@ -87,6 +87,7 @@ def _judged(report: FileReport, verdict: FileVerdict) -> _Json:
         "transports": [_transport(report, each) for each in verdict.transports],
         "undescribed": list(verdict.undescribed),
         "notes": list(verdict.notes),
+        **({} if report.provenance is None else {"provenance": report.provenance}),
     }
 
 

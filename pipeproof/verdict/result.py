@@ -1,6 +1,6 @@
 """What one run of the command found: each file's verdict, or why it has none."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
@@ -9,7 +9,9 @@ from pipeproof.errors import Problem
 from pipeproof.ir.source import Places
 from pipeproof.verdict.verdict import FileVerdict, Place
 
-__all__ = ["ERROR", "Failure", "FileReport", "Quote", "Result", "quoted"]
+__all__ = ["ERROR", "Failure", "FileReport", "Json", "Quote", "Result", "quoted"]
+
+Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 
 ERROR = "error"
 _ORDER = ("refuted", ERROR, "unknown", "proved")
@@ -41,7 +43,8 @@ class FileReport:
     """One schedule and what became of it: a verdict, or else why there is none.
 
     `problems` are mistakes in the file, `unsupported` says what is not modelled. `quotes` holds,
-    by row of the operation table, what stands at the places that the violations name.
+    by row of the operation table, what stands at the places that the violations name. `provenance`
+    is what numbers came of, where counterexamples were run.
     """
 
     path: str
@@ -50,6 +53,7 @@ class FileReport:
     unsupported: str | None = None
     failure: Failure | None = None
     quotes: Mapping[int, Quote] = field(default_factory=lambda: MappingProxyType({}))
+    provenance: Mapping[str, Json] | None = None
 
     @property
     def word(self) -> str:

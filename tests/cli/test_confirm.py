@@ -57,6 +57,7 @@ def test_without_the_option_nothing_is_said_of_tensors(
     path = written(tmp_path, *EARLY)
     run(["check", path, "--confirm", "--format", "json"])
     told = json.loads(capsys.readouterr().out)
+    assert told["files"][0].pop("provenance")["witness"] == "linear"
     for violation in told["files"][0]["transports"][0]["violations"]:
         assert set(violation.pop("confirmation")) == {"answer", "why", "witness"}
 
