@@ -1,0 +1,1 @@
+"""Schedules in torch's own pipeline runtime, on real gloo processes."""
