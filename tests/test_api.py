@@ -82,7 +82,7 @@ def test_asked_transports_stand_for_those_of_the_file(
     [
         (("PP3",), (), {"PP301", "PP303"}),
         (("PP301", "PP2"), ("PP20",), {"PP301"}),
-        ((), ("PP1", "PP2", "PP4", "PP5", "PP6", "PP7", "PP8"), {"PP301", "PP303"}),
+        ((), ("PP1", "PP2", "PP4", "PP5", "PP6", "PP7", "PP8", "PP9"), {"PP301", "PP303"}),
     ],
 )
 def test_only_selected_rules_are_judged(
@@ -113,11 +113,11 @@ def test_a_rule_that_is_not_asked_for_leaves_nothing_open() -> None:
 
 
 def test_a_rule_that_stands_nowhere_may_be_what_is_unknown() -> None:
-    found = only("0F0", stages=1, bounds={"makespan": 9})
+    found = only("0F0", stages=1, bounds={"memory": "1GiB"})
 
     assert found.outcome is Outcome.UNKNOWN
     assert [(each.rule, each.why) for each in found.unknown] == [
-        ("PP902", "bounds.makespan is not judged yet"),
+        ("PP506", "bounds.memory is about the bytes of sizes, which are not given"),
     ]
 
 

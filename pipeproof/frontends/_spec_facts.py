@@ -13,6 +13,8 @@ from pipeproof.ir.values import MAX_STAGE, ValueKind, read_value
 
 __all__ = ["check_facts", "highest_stage", "placed"]
 
+_TAKE_TIME = ("F", "B")
+
 
 def highest_stage(operations: Operations) -> int:
     """Return the highest stage that an operation or a value names; -1 where none does."""
@@ -59,12 +61,22 @@ def check_facts(
         _check_coefficients(gradients.entries.get("coefficients"), schedule, mistakes)
         for tied in _lists(gradients.entries.get("tied")):
             _check_stages(tied, schedule.stages, mistakes)
+    _check_costs(root.entries.get("costs"), mistakes)
     for key in ("costs", "sizes"):
         table = root.entries.get(key)
         for node in table.entries.values() if isinstance(table, Table) else ():
             if isinstance(node, Items) and len(node.nodes) != schedule.stages:
                 found = f"a list of {len(node.nodes)} stands here"
                 wrong(node, mistakes, f"write one for each of {schedule.stages} stages", found)
+
+
+def _check_costs(node: Node | None, mistakes: Mistakes) -> None:
+    table = node.entries if isinstance(node, Table) else {}
+    for kind in _TAKE_TIME:
+        said = table.get(kind)
+        for each in said.nodes if isinstance(said, Items) else (said,):
+            if isinstance(each, Scalar) and not each.text.strip("0."):
+                wrong(each, mistakes, f"write a time above 0: every {kind} takes some")
 
 
 def _check_size(root: Table, schedule: Schedule, document: Document, options: ReadOptions) -> None:

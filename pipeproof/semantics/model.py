@@ -12,6 +12,7 @@ from pipeproof.ir.operations import IntArray, read_only
 from pipeproof.ir.sets import among
 from pipeproof.ir.transport import Transport
 from pipeproof.semantics import assumptions
+from pipeproof.semantics.earliest import TIMED
 from pipeproof.semantics.found import Credit, Edges, Findings, Holds, Needs
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.logic import HAPPENS_BEFORE, PROGRESS, Order, Rel
@@ -83,7 +84,10 @@ class Model:
         """Return what the relation holds of."""
         found = self._shared if rel.name in OF_PROGRAMS else self._findings
         if rel.name not in found:
-            found[rel.name] = FINDINGS[rel.name](self.frame)
+            if rel.name in TIMED:
+                found[rel.name] = TIMED[rel.name](self.frame, self.progress)
+            else:
+                found[rel.name] = FINDINGS[rel.name](self.frame)
         return found[rel.name]
 
     def ending(self, rel: Rel, happened: npt.NDArray[np.bool_]) -> Findings:
@@ -114,7 +118,7 @@ class Model:
 
     def is_findings(self, rel: Rel) -> bool:
         """Whether the relation is known as one that must hold of nothing."""
-        return rel.name in FINDINGS
+        return rel.name in FINDINGS or rel.name in TIMED
 
     @property
     def progress(self) -> Graph:

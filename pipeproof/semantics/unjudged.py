@@ -7,13 +7,9 @@ import numpy as np
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import ANY
 from pipeproof.semantics.frame import Frame
+from pipeproof.semantics.relations.bounds import bound
 
 __all__ = ["unjudged"]
-
-_KEYS: dict[str, tuple[str, ...]] = {
-    "staleness": (),
-    "makespan": ("PP902",),
-}
 
 
 def unjudged(frame: Frame) -> dict[str, str]:
@@ -46,17 +42,7 @@ def _choices(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
 
 
 def _keys(frame: Frame) -> Iterator[tuple[tuple[str, ...], str]]:
-    schedule = frame.run.schedule
-    for key in schedule.described:
-        if key in _KEYS:
-            yield _KEYS[key], f"the key {key} is not judged yet"
-        elif key == "bounds":
-            value = schedule.described[key]
-            for bound in value if not isinstance(value, str) else ():
-                if bound == "memory" and "sizes" not in schedule.described:
-                    yield (
-                        ("PP506",),
-                        "bounds.memory is about the bytes of sizes, which are not given",
-                    )
-                if bound in _KEYS:
-                    yield _KEYS[str(bound)], f"bounds.{bound} is not judged yet"
+    if bound(frame, "memory") is not None and "sizes" not in frame.run.schedule.described:
+        yield ("PP506",), "bounds.memory is about the bytes of sizes, which are not given"
+    if bound(frame, "makespan") is not None and frame.transport.weak:
+        yield ("PP902",), "time is not judged where messages of a weak communicator move"

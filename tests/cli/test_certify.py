@@ -70,7 +70,7 @@ def test_without_o_it_goes_to_stdout(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_what_is_unknown_is_left_out_and_said(
     tmp_path: Path, written: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = spec(tmp_path, "0F0", bounds={"makespan": 3})
+    path = spec(tmp_path, "0F0", bounds={"memory": "1GiB"})
 
     assert run(["certify", str(path), "-o", str(written)]) == 3
     said = capsys.readouterr().err

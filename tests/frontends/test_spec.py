@@ -2,7 +2,13 @@ from collections.abc import Mapping
 
 import pytest
 
-from pipeproof.errors import LimitError, ParseError, UnsupportedFeatureError, UsageError
+from pipeproof.errors import (
+    LimitError,
+    MalformedScheduleError,
+    ParseError,
+    UnsupportedFeatureError,
+    UsageError,
+)
 from pipeproof.frontends import spec
 from pipeproof.ir.reading import ReadOptions
 from pipeproof.ir.source import Expectation
@@ -275,3 +281,27 @@ def test_there_is_one_case() -> None:
     assert len(spec.read(f"{HEAD}{RANKS}", "a", ReadOptions(case=0))) == 1
     with pytest.raises(ParseError, match="case 3 stands nowhere"):
         schedule("", ReadOptions(case=3))
+
+
+@pytest.mark.parametrize(
+    ("costs", "column"),
+    [
+        ("{F: 0}", 12),
+        ("{F: 1, B: 0.000}", 18),
+        ("{B: [2, 0]}", 16),
+    ],
+)
+def test_a_forward_and_a_backward_take_time(costs: str, column: int) -> None:
+    text = f"pipeproof: 1\nmicrobatches: 1\ncosts: {costs}\nranks: [0F0, 1F0]\n"
+    with pytest.raises(MalformedScheduleError) as raised:
+        spec.read(text, "made", ReadOptions())
+
+    assert [(each.line, each.column) for each in raised.value.problems] == [(3, column)]
+    assert raised.value.problems[0].expected.startswith("write a time above 0")
+
+
+def test_what_comes_beside_may_take_no_time() -> None:
+    costs = "{F: 0.5, B: 1, I: 0, W: [0, 0], comm: 0, L: 0, R: 0}"
+    text = f"pipeproof: 1\nmicrobatches: 1\ncosts: {costs}\nranks: [0F0, 1F0]\n"
+
+    assert spec.read(text, "made", ReadOptions())[0].schedule.described["costs"]

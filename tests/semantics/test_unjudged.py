@@ -1,5 +1,7 @@
 """What a schedule describes that no rule judges is told, never proved."""
 
+from dataclasses import replace
+
 import pytest
 
 from pipeproof.frontends import spec
@@ -9,6 +11,8 @@ from pipeproof.lowering.waits import write_in
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.unjudged import unjudged
 from tests.semantics.made import PASSED_ON, RENDEZVOUS, frame, model
+
+WEAK = replace(RENDEZVOUS, weak=frozenset({""}))
 
 
 def codes(*programs: str, **keys: object) -> set[str]:
@@ -55,8 +59,8 @@ def test_gradients_are_judged(program: str, norm: str) -> None:
     assert codes(program, gradients=asked, microbatches=2, fragment=True) == set()
 
 
-def test_a_key_names_the_rules_it_needs() -> None:
-    assert codes(*PASSED_ON, bounds={"makespan": 9}) == {"PP902"}
+def test_a_bound_of_time_is_judged() -> None:
+    assert codes(*PASSED_ON, bounds={"makespan": 9}) == set()
 
 
 def test_faults_leave_nothing_open() -> None:
@@ -93,11 +97,12 @@ def test_versions_of_weights_are_judged(program: str) -> None:
 
 
 def test_codes_are_sorted_and_say_why() -> None:
-    found = unjudged(model("0F0", bounds={"makespan": 9, "memory": "1GiB"}).frame)
+    bounds = {"makespan": 9, "memory": "1GiB"}
+    found = unjudged(model(*PASSED_ON, bounds=bounds, under=WEAK).frame)
 
     assert list(found) == ["PP506", "PP902"]
     assert found["PP506"] == "bounds.memory is about the bytes of sizes, which are not given"
-    assert found["PP902"] == "bounds.makespan is not judged yet"
+    assert found["PP902"] == "time is not judged where messages of a weak communicator move"
 
 
 def test_a_bound_in_bytes_without_sizes_is_told() -> None:

@@ -66,7 +66,7 @@ def test_orders_with_messages_are_judged_as_they_stand() -> None:
 
 
 def test_unknown_is_no_success() -> None:
-    said = failure("pipeproof: 1\nmicrobatches: 1\nbounds: {makespan: 9}\nranks: [0F0]\n")
+    said = failure("pipeproof: 1\nmicrobatches: 1\nbounds: {memory: 1GiB}\nranks: [0F0]\n")
 
     assert said.startswith("the schedule is not proved: unknown is no success\n<text>: unknown")
 
