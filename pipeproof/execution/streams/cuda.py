@@ -1,0 +1,85 @@
+"""Streams of a GPU, through torch."""
+
+import os
+
+import torch
+from torch import Tensor
+
+from pipeproof.errors import Problem, UnsupportedFeatureError, UsageError
+from pipeproof.execution.streams.device import Kernel
+
+__all__ = ["Cuda", "missing"]
+
+_STREAMS = 32  # torch hands out the same ones again beyond, which would order what is not
+_CYCLES = 500_000  # of a unit of sleep: a quarter of a millisecond at 2 GHz
+_QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS"
+
+
+def missing() -> str | None:
+    """Return why there is no GPU that torch can use, None where there is one."""
+    if torch.cuda.is_available():
+        return None
+    if torch.version.cuda is None:
+        return f"torch {torch.__version__} is built without CUDA"
+    return f"torch {torch.__version__} sees none"
+
+
+class Cuda:
+    """The first GPU."""
+
+    def __init__(self) -> None:
+        """Make the device ready.
+
+        Raises:
+            UsageError: there is none.
+        """
+        why = missing()
+        if why is not None:
+            problem = Problem("--device", 1, 1, f"no CUDA device: {why}", "write cpu-streams")
+            raise UsageError([problem])
+        os.environ.setdefault(_QUEUES, str(_STREAMS))
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        self.name = f"{torch.cuda.get_device_name(0)}, {os.environ[_QUEUES]} hardware queues"
+        self._streams: list[torch.cuda.Stream] = []
+        self._events: list[torch.cuda.Event] = []
+
+    def place(self, numbers: Tensor) -> Tensor:
+        """Return a copy of numbers in the memory of the device."""
+        return numbers.detach().to("cuda:0", copy=True)
+
+    def stream(self) -> int:
+        """Make a stream.
+
+        Raises:
+            UnsupportedFeatureError: torch has no more of them.
+        """
+        if len(self._streams) == _STREAMS:
+            message = f"the schedule takes more than the {_STREAMS} streams that torch has"
+            raise UnsupportedFeatureError(message)
+        self._streams.append(torch.cuda.Stream("cuda:0"))  # type: ignore[no-untyped-call]  # torch's own
+        return len(self._streams) - 1
+
+    def launch(self, stream: int, kernel: Kernel) -> None:
+        """Give a kernel to a stream."""
+        with torch.cuda.stream(self._streams[stream]):
+            kernel.run()
+
+    def sleep(self, stream: int, units: int) -> None:
+        """Let a stream spin for a while."""
+        with torch.cuda.stream(self._streams[stream]):
+            torch.cuda._sleep(units * _CYCLES)  # type: ignore[no-untyped-call]  # noqa: SLF001  as torch's tests
+
+    def record(self, stream: int) -> int:
+        """Return an event that is over once all is that the stream has been given."""
+        event = torch.cuda.Event()  # type: ignore[no-untyped-call]  # torch's own
+        event.record(self._streams[stream])
+        self._events.append(event)
+        return len(self._events) - 1
+
+    def wait(self, stream: int, event: int) -> None:
+        """Let a stream wait for an event before what it is given next."""
+        self._streams[stream].wait_event(self._events[event])
+
+    def finish(self) -> None:
+        """Wait until everything has happened."""
+        torch.cuda.synchronize("cuda:0")
