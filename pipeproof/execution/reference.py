@@ -1,12 +1,13 @@
 """The model unsplit: microbatch by microbatch, with the versions of its weights that are asked for.
 
 It runs nothing of a schedule. From the schedule it takes what the file asks: which microbatches a
-step takes, in which shares, and which version each stage uses for each of them.
+step takes, in which shares, and which version each stage uses for each of them. Where a schedule
+sums gradients in another order, it goes on from the weights that this order makes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -23,13 +24,95 @@ _Share = Mapping[int, Fraction]
 
 
 class Passed(NamedTuple):
-    """One microbatch, forwards and backwards: by stage, and the loss with its own gradient."""
+    """One microbatch, forwards and backwards, by stage, each computed once it is asked for."""
 
     inputs: Mapping[int, Tensor]
     outputs: Mapping[int, Tensor]
     input_gradients: Mapping[int, Tensor]
     gradients: Mapping[int, tuple[Tensor, ...]]
-    loss: Tensor
+
+
+_T = TypeVar("_T")
+
+
+class _Lazy(Mapping[int, _T]):
+    """What a stage has, computed when it is asked for."""
+
+    def __init__(self, stages: Sequence[int], computed: Callable[[int], _T]) -> None:
+        self.stages, self.computed = stages, computed
+
+    def __getitem__(self, stage: int) -> _T:
+        if stage not in self.stages:
+            raise KeyError(stage)
+        return self.computed(stage)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.stages)
+
+    def __len__(self) -> int:
+        return len(self.stages)
+
+
+class _Way:
+    """A microbatch's way through the stages: forwards one after the other, then one backward.
+
+    A stage runs with the versions of its weights that there are by then, so that it need not be
+    known what later updates make.
+    """
+
+    def __init__(self, reference: "Reference", microbatch: int, replica: str) -> None:
+        self.reference, self.microbatch, self.replica = reference, microbatch, replica
+        self.stages = reference.asked.line(microbatch).stages
+        self._entered: dict[int, Tensor] = {}
+        self._made: dict[int, Tensor] = {}
+        self._weights: dict[int, list[Tensor]] = {}
+        self._found: tuple[Tensor, ...] | None = None
+
+    def passed(self) -> Passed:
+        """Return what it computes."""
+        return Passed(
+            _Lazy(self.stages, lambda stage: self._enter(stage).detach()),
+            _Lazy(self.stages, lambda stage: self._make(stage).detach()),
+            _Lazy(self.stages, lambda stage: self._backward()[self.stages.index(stage)]),
+            _Lazy(self.stages, self._gradients),
+        )
+
+    def _enter(self, stage: int) -> Tensor:
+        if stage not in self._entered:
+            place = self.stages.index(stage)
+            if place == 0:
+                first = self.reference.witness.given(f"{self.replica}X", self.microbatch)
+                self._entered[stage] = first.detach().requires_grad_()
+            else:
+                self._entered[stage] = self._make(self.stages[place - 1])
+        return self._entered[stage]
+
+    def _make(self, stage: int) -> Tensor:
+        if stage not in self._made:
+            reference, microbatch = self.reference, self.microbatch
+            value = self._enter(stage)
+            self._weights[stage] = reference.leaves(stage, microbatch)
+            entered = reference.input_of(stage, microbatch, value, self.replica)
+            at = reference.at(stage, microbatch)
+            self._made[stage] = reference.witness.run(self._weights[stage], entered, at)
+            reference.witness.assert_exact(self._made[stage])
+        return self._made[stage]
+
+    def _backward(self) -> tuple[Tensor, ...]:
+        if self._found is None:
+            witness, label = self.reference.witness, f"{self.replica}Y"
+            made = self._make(self.stages[-1])
+            loss = witness.loss(made, witness.given(label, self.microbatch))
+            leaves = [self._enter(s) for s in self.stages]
+            leaves += [each for s in self.stages for each in self._weights[s]]
+            self._found = torch.autograd.grad(loss, leaves)
+            witness.assert_exact(loss, *self._found)
+        return self._found
+
+    def _gradients(self, stage: int) -> tuple[Tensor, ...]:
+        count = len(self.reference.witness.shapes)
+        begins = len(self.stages) + self.stages.index(stage) * count
+        return self._backward()[begins : begins + count]
 
 
 def scaled(gradient: Tensor, share: Fraction) -> Tensor:
@@ -66,35 +149,11 @@ class Reference:
         """Return a microbatch's way through the model."""
         key = replica, microbatch
         if key not in self._passed:
-            self._passed[key] = self._pass(microbatch, replica)
+            self._passed[key] = _Way(self, microbatch, replica).passed()
         return self._passed[key]
 
-    def _pass(self, microbatch: int, replica: str) -> Passed:
-        witness, asked = self.witness, self.asked
-        stages = asked.line(microbatch).stages
-        weights = {s: self._leaves(s, microbatch) for s in stages}
-        value = witness.given(f"{replica}X", microbatch)
-        inputs, outputs = {}, {}
-        for stage in stages:
-            inputs[stage] = value.detach().requires_grad_() if stage == stages[0] else value
-            entered = self.input_of(stage, microbatch, inputs[stage], replica)
-            value = witness.run(weights[stage], entered, self.at(stage, microbatch))
-            outputs[stage] = value
-        loss = witness.loss(value, witness.given(f"{replica}Y", microbatch))
-        leaves = [inputs[s] for s in stages] + [w for s in stages for w in weights[s]]
-        found = torch.autograd.grad(loss, leaves)
-        witness.assert_exact(loss, *outputs.values(), *found)
-        count = len(witness.shapes)
-        rest = found[len(stages) :]
-        return Passed(
-            {s: each.detach() for s, each in inputs.items()},
-            {s: each.detach() for s, each in outputs.items()},
-            dict(zip(stages, found, strict=False)),
-            {s: rest[n * count : (n + 1) * count] for n, s in enumerate(stages)},
-            loss.detach(),
-        )
-
-    def _leaves(self, stage: int, microbatch: int) -> list[Tensor]:
+    def leaves(self, stage: int, microbatch: int) -> list[Tensor]:
+        """Return the weights that a stage is to use for a microbatch, to be derived by."""
         numbers = (self.asked.version(stage, k, microbatch) for k in self.asked.weights)
         return [self.weight(stage, k, n).clone().requires_grad_() for k, n in enumerate(numbers)]
 
@@ -173,6 +232,14 @@ class Reference:
             self._weights[key] = self.witness.updated(before, self.update(stage, k, end))
             self._open.discard(key)
         return self._weights[key]
+
+    def adopt(self, stage: int, k: int, number: int, made: Tensor) -> None:
+        """Go on from a version as it was made, where its gradient was summed in another order.
+
+        What rounding may do to it has been compared with its bound by then; what comes after it
+        is compared bit by bit again.
+        """
+        self._weights[stage, k, number] = made
 
 
 def factor(witness: Witness, norm: Tensor) -> Tensor:

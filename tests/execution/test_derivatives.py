@@ -59,7 +59,7 @@ def test_a_gradient_of_other_weights_is_told_apart_from_a_difference(name: str) 
     own = found.passed(0)
     wrong = found.passed(1).gradients
     found._passed["", 0] = Passed(
-        own.inputs, own.outputs, own.input_gradients, {**own.gradients, 1: wrong[1]}, own.loss
+        own.inputs, own.outputs, own.input_gradients, {**own.gradients, 1: wrong[1]}
     )
 
     assert disagreement(found, 0)[0] > 0.01
