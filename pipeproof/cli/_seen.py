@@ -99,9 +99,18 @@ def _seen(verdict: TransportVerdict, violation: Violation, kept: "Kept", witness
     return replace(violation, seen=Seen(found.answer.value, found.why, witness))
 
 
-def replayed(transport: str, violation: Violation, kept: "Kept", witness: str) -> "Confirmed":
-    """Return what becomes of a violation in the outcomes of choices that break the rule there."""
-    return confirmed(_claimed(transport, violation, kept), witness)
+def replayed(
+    transport: str,
+    violation: Violation,
+    kept: "Kept",
+    witness: str,
+    confirming: "Callable[[Model, Claim], Confirmed] | None" = None,
+) -> "Confirmed":
+    """Return what becomes of a violation in the outcomes of choices that break the rule there.
+
+    It is replayed in this process unless `confirming` says how else it is shown.
+    """
+    return confirmed(_claimed(transport, violation, kept), witness, confirming)
 
 
 def _claimed(transport: str, violation: Violation, kept: "Kept") -> "Iterator[tuple[Model, Claim]]":
@@ -119,14 +128,21 @@ def _claimed(transport: str, violation: Violation, kept: "Kept") -> "Iterator[tu
                 break
 
 
-def confirmed(claims: "Iterable[tuple[Model, Claim]]", witness: str) -> "Confirmed":
+def confirmed(
+    claims: "Iterable[tuple[Model, Claim]]",
+    witness: str,
+    confirming: "Callable[[Model, Claim], Confirmed] | None" = None,
+) -> "Confirmed":
     """Return what becomes of a counterexample in the first model that shows it."""
     from pipeproof.execution.confirm import Answer, Confirmed, confirm  # noqa: PLC0415
 
     best = Confirmed(Answer.NOT_REPRODUCED, "the schedule has no such counterexample")
     for model, claim in claims:
-        match = model.frame.transport.match
-        found = confirm(model.frame.run, match, model.happens_before, claim, witness=witness)
+        if confirming is not None:
+            found = confirming(model, claim)
+        else:
+            match = model.frame.transport.match
+            found = confirm(model.frame.run, match, model.happens_before, claim, witness=witness)
         if found.answer is Answer.CONFIRMED:
             return found
         if best.answer is Answer.NOT_REPRODUCED:

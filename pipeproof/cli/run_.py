@@ -5,7 +5,10 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from pipeproof.cli._exits import Exit, worst
+from pipeproof.cli._inject import Injecting, inject_options
 from pipeproof.cli._options import Asking, asked, read_options, reading_options, transport_option
+from pipeproof.cli._processes import processes_option, ranks_of
+from pipeproof.cli._runtime import InRuntime, runtime_option
 from pipeproof.cli._seen import needs_torch, replayed, seen_code, witness_option
 from pipeproof.cli._single import only
 from pipeproof.cli._telling import Teller, format_option, verbose_option
@@ -13,7 +16,11 @@ from pipeproof.errors import UnsupportedFeatureError
 from pipeproof.verdict.verdict import Outcome, TransportVerdict
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipeproof.cli._processes import OnRanks
     from pipeproof.execution.confirm import Ran
+    from pipeproof.ir.faults import Policy
     from pipeproof.ir.source import Document
     from pipeproof.semantics.model import Model
     from pipeproof.verdict.decision import Decision
@@ -29,6 +36,10 @@ class _Values(Asking):
     witness: str
     orders: int
     seed: int
+    processes: str | None
+    runtime: str | None
+    inject: tuple[str, ...]
+    policy: "Policy | None"
     format_: str
     verbose: bool
 
@@ -46,6 +57,9 @@ class _Values(Asking):
     help="How many interleavings are run under each transport.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the data.")
+@processes_option
+@runtime_option
+@inject_options
 @format_option
 @verbose_option
 def command(**values: Unpack[_Values]) -> int:
@@ -54,20 +68,28 @@ def command(**values: Unpack[_Values]) -> int:
     Where it is proved, every number must be that of the unsplit model, microbatch by microbatch;
     where it is refuted, its first counterexample is replayed. The exit code is that of `check`; it
     is 4 where the run shows something else, and 3 where the model cannot show the schedule.
+
+    With --processes gloo each rank is a process of its own, and its messages are those of torch.
+    Transports that gloo is no witness of are passed over. With --runtime torch a CSV of torch runs
+    in torch's own pipeline runtime, and the code is 4 where it does not do what the verdict says.
     """
     needs_torch()
     from pipeproof import api  # noqa: PLC0415  what judges is imported when needed
     from pipeproof.execution.provenance import settled  # noqa: PLC0415  torch, when needed
 
     document, question = only(values["path"], read_options(values)), asked(values)
+    if values["runtime"]:
+        return InRuntime(document, question, values).run()
+    if values["inject"]:
+        return Injecting(document, question, values).run()
     kept: list[tuple[Model, Decision]] = []
     verdict = api.judge(document, question, kept)
     teller = Teller("pipeproof.run/1", values["format_"], verbose=values["verbose"])
-    running = _Running(document, kept, values, teller)
-    with settled():
-        codes = [running.under(each) for each in verdict.transports]
+    with settled(), ranks_of(values["processes"], values["witness"]) as ranks:
+        running = _Running(document, kept, values, teller, ranks)
+        codes = [running.under(each) for each in running.shown(verdict.transports)]
     teller.close("runs", path=document.name, verdict=verdict.verdict)
-    return worst(set(codes))
+    return worst(set(codes)) if codes else Exit.UNKNOWN
 
 
 class _Running:
@@ -79,8 +101,20 @@ class _Running:
         kept: "list[tuple[Model, Decision]]",
         values: _Values,
         teller: Teller,
+        ranks: "OnRanks | None",
     ) -> None:
         self.document, self.kept, self.values, self.teller = document, kept, values, teller
+        self.ranks = ranks
+
+    def shown(self, verdicts: tuple[TransportVerdict, ...]) -> "Iterator[TransportVerdict]":
+        """Yield the transports that can be run at all: on real ranks not every one can."""
+        for each in verdicts:
+            models = self._models(each.name) if self.ranks is not None else []
+            why = self.ranks.unfair(models) if self.ranks is not None else None
+            if why is None:
+                yield each
+            else:
+                self._tell(each, f"not run on real ranks: {why}", answer=_NOT_RUN, why=why)
 
     def under(self, verdict: TransportVerdict) -> Exit:
         """Run the schedule under one transport."""
@@ -110,7 +144,7 @@ class _Running:
         )
 
     def _legal(self, verdict: TransportVerdict) -> Exit:
-        found = [self._once(verdict.name, n) for n in range(self.values["orders"])]
+        found = self._runs(verdict.name)
         notes = sorted({note for each in found for note in each.notes})
         for note in notes:
             self.teller.note(f"{self.document.name}: {verdict.name}: {note}")
@@ -126,6 +160,12 @@ class _Running:
         counts = {"orders": len(found), "compared": compared, "ratio": ratio}
         self._tell(verdict, f"proved, seen: {why}", answer="seen", why=why, notes=notes, **counts)
         return Exit.PROVED
+
+    def _runs(self, transport: str) -> "list[Ran]":
+        number, seed = self.values["orders"], self.values["seed"]
+        if self.ranks is not None:
+            return self.ranks.runs(self._models(transport), number, seed)
+        return [self._once(transport, n) for n in range(number)]
 
     def _once(self, transport: str, number: int) -> "Ran":
         from pipeproof.execution.confirm import run_legal  # noqa: PLC0415  torch, when needed
@@ -150,7 +190,8 @@ class _Running:
 
     def _illegal(self, verdict: TransportVerdict) -> Exit:
         first = next(each for each in verdict.violations if each.first)
-        found = replayed(verdict.name, first, self.kept, self.values["witness"])
+        how = None if self.ranks is None else self.ranks.confirming
+        found = replayed(verdict.name, first, self.kept, self.values["witness"], how)
         text = f"refuted, {found.answer.value}: {first.rule} {first.message}; {found.why}"
         at: list[Json] = [{"rank": each.rank, "position": each.position} for each in first.at]
         answer = found.answer.value

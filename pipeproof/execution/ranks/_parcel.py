@@ -66,7 +66,11 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What a rank tells: where it stands, and what it has met so far."""
+    """What a rank tells: where it stands, and what it has met so far.
+
+    `left` are messages that are still under way at its end, `found` those that one more receive
+    found. `dirty` says that something is left in gloo, so that the set is of no more use.
+    """
 
     at: int | None
     seen: tuple[Seen, ...] = ()
@@ -75,6 +79,7 @@ class Story:
     left: tuple[int, ...] = ()
     found: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
+    dirty: bool = False
 
     def line(self) -> str:
         """Return it as one line, for a report."""

@@ -44,6 +44,7 @@ class _Player(Replayer):
         self.at: int | None = None
         self._moving: dict[int, Moving] = {}
         self._arriving: dict[int, Moving] = {}
+        self._sending: dict[int, Moving] = {}
         self._leaving: list[int] = []
 
     def perform(self) -> Story:
@@ -91,7 +92,7 @@ class _Player(Replayer):
         if int(self.ops.kind[row]) == Kind.RECV:
             self._moving[row] = self._arriving[row] = self.wire.receive(row, self._destination(row))
         elif not self.part.buffered:
-            self._moving[row] = self.wire.send(row, self._source(row))
+            self._moving[row] = self._sending[row] = self.wire.send(row, self._source(row))
         else:
             self._leaving.append(row)
             if not self.part.pace.late:
@@ -141,7 +142,9 @@ class _Player(Replayer):
         return own.laid(torch.zeros(0), WIDTH)
 
     def _look_around(self) -> None:
-        """Note what has arrived in the meantime."""
+        """Note what has moved in the meantime."""
+        for row in [row for row, moving in self._sending.items() if moving.is_over()]:
+            self._left(row)
         for row in [row for row, moving in self._arriving.items() if moving.is_over()]:
             self._arrived(row, waited=False)
 
@@ -166,6 +169,8 @@ class _Player(Replayer):
 
     def _left(self, row: int) -> None:
         """Note that a send has been received."""
+        if self._sending.pop(row, None) is None:
+            return
         number = self.events.sent[row]
         for each in self.touches.reads[row]:
             self.memory.cell(each.key).readers.discard(number)
@@ -214,9 +219,18 @@ class _Player(Replayer):
 
     def _meet(self, event: int, row: int, wrong: Iterable[Illegal]) -> None:
         before = len(self.met)
-        super()._meet(event, row, wrong)
+        super()._meet(event, row, (self._with_ends(row, illegal) for illegal in wrong))
         if len(self.met) > before:
             self.report(self._story().line())
+
+    def _with_ends(self, row: int, illegal: Illegal) -> Illegal:
+        """Name the messages that still move where a storage is given back."""
+        if illegal.fault is not Fault.IN_FLIGHT or row not in self.touches.frees:
+            return illegal
+        cell = self.memory.cell(self.touches.frees[row])
+        moving = [self.events.transfers[number] for number in (*cell.readers, *cell.writers)]
+        ends = [Place(end) for each in moving for end in (each.send, each.receive) if end >= 0]
+        return illegal._replace(places=(*illegal.places, *ends))
 
     def _story(self) -> Story:
         return Story(self.at, tuple(map(_seen, self.met)))
@@ -232,16 +246,16 @@ class _Player(Replayer):
             if not moving.is_over(max(0.0, end - time.monotonic()))
         ]
         self._look_around()
-        wrong = self.registers.statistics(self.reference)
-        notes = [f"statistics of stage {s} differ" for s, right, _ in wrong if not right]
+        statistics = self.registers.statistics(self.reference)
         return Story(
             self.at,
             tuple(map(_seen, self.met)),
             self.compared,
             math.inf if self.ratio is None else self.ratio,
-            tuple(left),
+            tuple(row for row in left if bool(self.run.is_message[row])),
             tuple(self._strays()),
-            tuple(notes),
+            tuple(f"the statistics of stage {s} differ" for s, right, _ in statistics if not right),
+            dirty=bool(left),
         )
 
     def _strays(self) -> Iterator[int]:

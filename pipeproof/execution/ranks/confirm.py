@@ -3,11 +3,12 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from types import MappingProxyType
 
 from pipeproof.errors import UnsupportedFeatureError
 from pipeproof.execution._illegal import Fault
-from pipeproof.execution.confirm import CONFIRMABLE, Answer, Claim, Confirmed, Ran
+from pipeproof.execution.confirm import CONFIRMABLE, Answer, Claim, Confirmed, Ran, confirm
 from pipeproof.execution.orders import Guards
 from pipeproof.execution.ranks._parcel import END, Pace, Part, Seen, Story, packed
 from pipeproof.execution.ranks._player import play
@@ -64,6 +65,7 @@ class _Stage:
         if why is not None:
             raise UnsupportedFeatureError(why)
         self.processes, self.subject = processes, subject
+        processes.preload(play.__module__)
         match = subject.transport.match
         self.replayer: Replayer = set_up(subject.run, match, witness, seed)
         self.events = self.replayer.events
@@ -89,7 +91,7 @@ class _Stage:
         sent = [packed(part)] * subject.run.schedule.ranks
         answers = self.processes.call(play, sent, limit=_LIMIT)
         stories = tuple(map(_story, answers))
-        if strays or any(story.left for story in stories):
+        if strays or any(story.dirty for story in stories):
             self.processes.renew()
         return _Play(tuple(answers), stories)
 
@@ -125,30 +127,33 @@ def run_on_ranks(
     orders: int = 3,
     witness: str = EXACT,
     seed: int = 0,
-) -> Ran:
+) -> tuple[Ran, ...]:
     """Run a legal schedule on real ranks, and compare every number with the unsplit model.
 
     Args:
         processes: where the ranks live.
         subject: the schedule.
-        orders: how many runs there are: one as fast as can be, one in which sends leave late, and
-            others in each of which one rank lingers.
+        orders: how many runs there are at most: one as fast as can be, one in which sends leave
+            late, and others in each of which one rank lingers.
         witness: the model that is run.
         seed: of the data.
+
+    Returns:
+        What each run showed, up to the first that shows something wrong.
 
     Raises:
         UnsupportedFeatureError: real ranks or the witness cannot show the schedule.
     """
     stage = _Stage(processes, subject, witness, seed)
-    compared, ratio = 0, 0.0
-    for pace in list(_paces(subject))[:orders]:
+    found: list[Ran] = []
+    for pace in islice(_paces(subject), orders):
         played = stage.play(pace)
-        wrong = _wrong(stage, played)
-        compared += sum(story.compared for story in played.stories)
-        ratio = max(ratio, *(story.ratio for story in played.stories))
-        if wrong:
-            return Ran(compared, ratio, wrong)
-    return Ran(compared, ratio)
+        compared = sum(story.compared for story in played.stories)
+        ratio = max(story.ratio for story in played.stories)
+        found.append(Ran(compared, ratio, _wrong(stage, played)))
+        if found[-1].wrong:
+            break
+    return tuple(found)
 
 
 def _paces(subject: Subject) -> Iterator[Pace]:
@@ -164,25 +169,36 @@ def _paces(subject: Subject) -> Iterator[Pace]:
 
 def _wrong(stage: _Stage, played: _Play) -> str:
     """Return what goes wrong in a run, nothing where it is as it should be."""
+    found = (*_raised(played), *_differing(played), *_unfinished(stage, played))
+    return found[0] if found else ""
+
+
+def _raised(played: _Play) -> Iterator[str]:
     for rank, answer in enumerate(played.answers):
         if isinstance(answer, Raised):
-            return f"rank {rank} raises {answer.type}: {answer.text}"
+            yield f"rank {rank} raises {answer.type}: {' '.join(answer.text.split())}"
+
+
+def _differing(played: _Play) -> Iterator[str]:
+    """Yield what is illegal, or differs.
+
+    That a send has left may be known late: that alone is nothing.
+    """
     for story in played.stories:
+        yield from story.notes
         for seen in story.seen:
-            return seen.text if seen.fault else f"{seen.text} differs from the unsplit model"
-    stuck = [
-        stage.told(rank, story.at)
-        for rank, (answer, story) in enumerate(zip(played.answers, played.stories, strict=True))
-        if isinstance(answer, Stuck)
-    ]
-    if stuck:
-        return f"stuck: {', '.join(stuck)}"
-    for story in played.stories:
-        if story.left:
-            return f"left over: {stage.events.text(story.left[0])}"
-        if story.notes:
-            return story.notes[0]
-    return ""
+            if seen.fault is None:
+                yield f"{seen.text} differs from the unsplit model"
+            elif seen.visible or seen.fault is not Fault.IN_FLIGHT:
+                yield seen.text
+
+
+def _unfinished(stage: _Stage, played: _Play) -> Iterator[str]:
+    for rank, (answer, story) in enumerate(zip(played.answers, played.stories, strict=True)):
+        if isinstance(answer, Stuck):
+            yield f"stuck: {stage.told(rank, story.at)}"
+        elif story.left:
+            yield f"left over: {stage.events.text(story.left[0])}"
 
 
 def confirm_on_ranks(
@@ -232,10 +248,8 @@ def _stuck(stage: _Stage, claim: Claim) -> Confirmed:
 def _unlike(stage: _Stage, played: _Play) -> Iterator[str]:
     """Yield in what a run ends otherwise than predicted."""
     predicted = stage.predicted
+    yield from _raised(played)
     for rank, (answer, story) in enumerate(zip(played.answers, played.stories, strict=True)):
-        if isinstance(answer, Raised):
-            yield f"rank {rank} raises {answer.type}: {answer.text}"
-            continue
         stands = _stands(answer, story)
         if stands != predicted.at[rank]:
             expected = stage.told(rank, predicted.at[rank])
@@ -288,9 +302,16 @@ def _numbers(stage: _Stage, claim: Claim) -> Confirmed:
             stamped = stamped or "a deadlock keeps its place from being reached"
     if stamped is None and _alike(stage, claim):
         stamped = "both ends have as many bytes"
-    if stamped is None:
-        return Confirmed(Answer.NOT_REPRODUCED, "nothing illegal was met at its places")
-    return Confirmed(Answer.NOT_OBSERVABLE, stamped)
+    return _unseen(stage, claim) if stamped is None else Confirmed(Answer.NOT_OBSERVABLE, stamped)
+
+
+def _unseen(stage: _Stage, claim: Claim) -> Confirmed:
+    """Say of what no run showed whether the replayer, which chooses the order, shows it."""
+    subject = stage.subject
+    alone = confirm(subject.run, subject.transport.match, subject.guards, claim)
+    if alone.answer is Answer.CONFIRMED:
+        return Confirmed(Answer.NOT_OBSERVABLE, f"gloo takes no such order; replayed: {alone.why}")
+    return Confirmed(Answer.NOT_REPRODUCED, "nothing illegal was met at its places")
 
 
 def _shows(each: Seen, other: Seen) -> bool:
@@ -328,7 +349,7 @@ def _error(stage: _Stage, claim: Claim, played: _Play) -> str | None:
             else stage.events.position(stage.events.rows[story.at][0])
         )
         if any(own == rank and position <= reached for own, position in claim.places):
-            return f"{stage.told(rank, story.at)}: {answer.text}"
+            return f"{stage.told(rank, story.at)}: {' '.join(answer.text.split())}"
     return None
 
 
