@@ -1,19 +1,20 @@
 """What a schedule asks of its numbers, read from the file: versions, updates and shares."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import cached_property
 from math import lcm, prod
 from typing import NamedTuple
 
 from pipeproof.errors import UnsupportedFeatureError
-from pipeproof.execution._numbers import Names, Numbers
+from pipeproof.execution._numbers import Names, Numbers, withdrawn
+from pipeproof.execution._speculation import Speculation
 from pipeproof.execution.witness import Circumstances
 from pipeproof.ir.accesses import known
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.operations import ANY
-from pipeproof.ir.schedule import Plain
+from pipeproof.ir.schedule import Plain, Schedule
 
 __all__ = ["Asked", "Line"]
 
@@ -55,19 +56,26 @@ class Asked:
             str(said.get("policy", "flush")),
             said.get("updates") == "microbatch",
         )
+        self.slots = _slots(schedule=run.schedule, policy=self.policy)
         self._due: dict[tuple[int, int, int | None], dict[int, Fraction]] = {}
         for why in self._unsupported():
             raise UnsupportedFeatureError(why)
         self.home = self._home()
         self.names = {stage: self._names(stage, weights) for stage in self.home}
+        self.speculation = {
+            stage: Speculation(self.ops, rows, self._about(stage))
+            for stage, rows in self.home.items()
+        }
         self.ends = {(stage, k): self._ends(stage, k) for stage in self.home for k in self.weights}
 
     def _unsupported(self) -> Iterator[str]:
         ops, schedule = self.ops, self.schedule
         if self.policy == "latest":
             yield "under the policy latest a gradient may mix versions: no model has it"
-        if bool(ops.is_kind(Kind.ROLLBACK).any()):
-            yield "updates that are withdrawn are not run"
+        if bool(ops.is_kind(Kind.ROLLBACK).any()) and (
+            self.slots is not None or bool(ops.is_kind(Kind.GATHER).any())
+        ):
+            yield "updates are not withdrawn beside slots for versions or gathered copies"
         if schedule.segments > 1:
             yield "segments are not run"
         chooses = bool(ops.is_kind(Kind.CHOOSE).any()) or (ops.peer == ANY).any()
@@ -110,7 +118,11 @@ class Asked:
     def _ends(self, stage: int, k: int) -> list[int]:
         ops = self.ops
         rows = (r for r in self.home[stage] if Kind(int(ops.kind[r])) in (Kind.STEP, Kind.SKIP))
-        return [row for row in rows if k in self.names[stage].of_parameter(self.said(row))]
+        lost, about = self.speculation[stage].lost, self._about(stage)
+        return [row for row in rows if k in about(row) and (row, k) not in lost]
+
+    def _about(self, stage: int) -> Callable[[int], list[int]]:
+        return lambda row: self.names[stage].of_parameter(self.said(row))
 
     @property
     def steps(self) -> bool:
@@ -228,12 +240,13 @@ class Asked:
 
     def is_last(self, row: int) -> bool:
         """Whether a contribution is the last one before the next STEP or SKIP of its stage."""
-        home = self.home[int(self.ops.stage[row])]
+        stage = int(self.ops.stage[row])
+        home, lost = self.home[stage], self.speculation[stage].lost
         for later in home[home.index(row) + 1 :]:
             kind = Kind(int(self.ops.kind[later]))
             if kind in _ADDING:
                 return False
-            if kind in (Kind.STEP, Kind.SKIP):
+            if kind is Kind.SKIP or (kind is Kind.STEP and later not in {r for r, _ in lost}):
                 return True
         return True
 
@@ -331,7 +344,10 @@ class Asked:
         kind, said = Kind(int(self.ops.kind[row])), self.said(row)
         microbatch = int(self.ops.microbatch[row])
         if kind is Kind.STEP:
-            return numbers.step(said)
+            lost = self.speculation[int(self.ops.stage[row])].lost
+            return numbers.step(said, {k: withdrawn(row) for r, k in lost if r == row})
+        if kind is Kind.ROLLBACK:
+            numbers.withdraw(self.speculation[int(self.ops.stage[row])].back.get(row, ()))
         if kind is Kind.GATHER:
             numbers.gather(said)
         if kind not in _READERS:
@@ -354,6 +370,16 @@ class Asked:
     @cached_property
     def _forwards(self) -> dict[tuple[int, int], list[int]]:
         return self._rows_of(Kind.F)
+
+
+def _slots(*, schedule: Schedule, policy: str) -> int | None:
+    """Return how many versions are kept at once, None for all of them."""
+    table = schedule.described.get("storage")
+    pool = table.get("weights") if isinstance(table, Mapping) else None
+    said = pool.get("slots") if isinstance(pool, Mapping) else None
+    if isinstance(said, str):
+        return int(said)
+    return 2 if policy == "2bw" else None
 
 
 def _texts(value: Plain) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Forwards and backwards while a schedule runs: real autograd on what memory holds."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import torch
@@ -8,8 +8,10 @@ from torch import Tensor
 
 from pipeproof.execution._asked import Asked
 from pipeproof.execution._graph import Graph
+from pipeproof.execution._graphs import Graphs
 from pipeproof.execution._illegal import Fault, Illegal, Place
 from pipeproof.execution._memory import Memory, flat, same
+from pipeproof.execution._numbers import is_withdrawn
 from pipeproof.execution._registers import Registers
 from pipeproof.execution._touches import Key, Touched, Touches, what_of
 from pipeproof.execution._weights import Held, Weights
@@ -25,13 +27,15 @@ __all__ = ["Compute", "Made"]
 class Made(NamedTuple):
     """What an operation has made: a value for each memory, and what it adds to gradients.
 
-    `differs` says that a number of it is not that of the unsplit model.
+    `differs` says that a number of it is not that of the unsplit model. What is made of weights
+    that are `withdrawn` later is compared with nothing: it has to be made again.
     """
 
     puts: tuple[tuple[Key, Tensor, int], ...] = ()
     adds: tuple[Tensor, ...] = ()
     illegal: tuple[Illegal, ...] = ()
     differs: bool = False
+    withdrawn: bool = False
 
 
 class _Entered(NamedTuple):
@@ -39,6 +43,16 @@ class _Entered(NamedTuple):
 
     data: Mapping[int, Tensor]
     wrong: tuple[Illegal, ...]
+    withdrawn: bool = False
+
+
+class _Ran(NamedTuple):
+    """A backward: its graph, the gradient and what was kept that it read, what it found."""
+
+    graph: Graph
+    gradient: Tensor
+    kept: Tensor
+    found: tuple[Tensor, tuple[Tensor, ...]]
 
 
 class Compute:
@@ -51,13 +65,13 @@ class Compute:
         self.memory, self.weights, self.witness = memory, weights, reference.witness
         self.ops = asked.ops
         self.registers = Registers(asked, self.witness)
-        self._graphs: dict[tuple[int, int], Graph] = {}
+        self.graphs = Graphs(asked, reference)
         self._at: dict[tuple[int, int], Circumstances] = {}
-        self._ran: dict[tuple[int, int], Circumstances] = {}
         self._labels: dict[int, Tensor] = {}
         self._losses: dict[int, tuple[Graph, Tensor]] = {}
         self._left: dict[tuple[int, int], Tensor] = {}
         self._parts: dict[tuple[int, int], dict[int, Held]] = {}
+        self._withdrawn: set[tuple[int, int]] = set()
 
     def start(self, row: int) -> Made:
         """Run a computation on what is there now."""
@@ -104,62 +118,26 @@ class Compute:
         if what_of(value) != KEPT:
             return self.reference.value(value)
         stage, microbatch = (value >> 32) & 0xFFFFFF, value & 0xFFFFFFFF
-        return self._graph_of(stage, microbatch).kept
-
-    def _graph_of(self, stage: int, microbatch: int) -> Graph:
-        """Return the graph of a forward that stands in no file, as the unsplit model has it."""
-        if (stage, microbatch) not in self._graphs:
-            way = self.reference.passed(microbatch)
-            numbers = [self.asked.version(stage, k, microbatch) for k in self.asked.weights]
-            weights = [self.reference.weight(stage, k, n) for k, n in enumerate(numbers)]
-            value = self.reference.input_of(stage, microbatch, way.inputs[stage])
-            at = self.reference.at(stage, microbatch)
-            self._run((stage, microbatch), weights, value, at)
-        return self._graphs[stage, microbatch]
-
-    def _run(
-        self, identity: tuple[int, int], weights: list[Tensor], value: Tensor, at: Circumstances
-    ) -> Graph:
-        self._ran[identity] = at
-        self._graphs[identity] = Graph(
-            lambda own, entered: self.witness.run(own, entered, at), weights, value
-        )
-        return self._graphs[identity]
+        return self.graphs.given(stage, microbatch).kept
 
     def _enter(self, row: int) -> _Entered:
         """Read all values of a row; of what a backward keeps, as much as its graph needs."""
         shape = self._shape(int(self.ops.microbatch[row]))
-        data, wrong = {}, []
+        data, wrong, withdrawn = {}, [], False
         for touched in self.touches.reads[row]:
             kept = what_of(touched.value) == KEPT
+            withdrawn |= self.memory.cell(touched.key).withdrawn and not kept
             size = self._kept_size(row) if kept else shape.numel()
             found, illegal = self.look(row, touched, size)
             data[touched.value] = found if kept else found.reshape(shape)
             if illegal is not None:
                 wrong.append(illegal)
         wrong.sort(key=lambda each: each.fault is not Fault.NO_FORWARD)
-        return _Entered(data, tuple(wrong))
+        return _Entered(data, tuple(wrong), withdrawn)
 
     def _kept_size(self, row: int) -> int:
-        graph = self._graphs.get(self._identity(row))
-        return self._empty(row).kept.numel() if graph is None else graph.kept.numel()
-
-    def _empty(self, row: int) -> Graph:
-        """Return a graph of a forward that never ran: what it keeps was never written."""
-        stage, microbatch = self._identity(row)
-        weights = list(self.witness.first(stage))
-        value = torch.full(self._shape(microbatch), torch.nan, dtype=self.witness.dtype)
-        at = self.reference.at(stage, microbatch)
-        return Graph(lambda own, entered: self.witness.run(own, entered, at), weights, value)
-
-    def _tensors(self, stage: int, microbatch: int, held: Mapping[int, Held]) -> list[Tensor]:
-        """Return the weights that were read, in place of those that were not the forward's own."""
-        graph = self._graphs.get((stage, microbatch))
-        found = []
-        for k, first in enumerate(self.witness.first(stage)):
-            own = first if graph is None else graph.weights[k].detach()
-            found.append(held[k].data if k in held else own)
-        return found
+        identity = self._identity(row)
+        return (self.graphs.get(*identity) or self.graphs.empty(*identity)).kept.numel()
 
     # computing
 
@@ -174,18 +152,30 @@ class Compute:
         entered = self._enter(row)
         self._parts.pop((stage, microbatch))
         at = self._circumstances(row)
-        tensors = self._tensors(stage, microbatch, parts)
-        graph = self._run((stage, microbatch), tensors, self._value(row, entered), at)
+        tensors = self.graphs.weights(stage, microbatch, parts)
+        graph = self.graphs.run((stage, microbatch), tensors, self._value(row, entered), at)
         self._at[stage, microbatch] = at
-        differs = not same(graph.output, self.reference.passed(microbatch).outputs[stage])
-        register = self.registers.forward(row, graph.leaf.detach())
+        lost = entered.withdrawn or any(is_withdrawn(each.number) for each in parts.values())
+        (self._withdrawn.add if lost else self._withdrawn.discard)((stage, microbatch))
+        output = self.reference.passed(microbatch).outputs[stage]
+        differs = not lost and not same(graph.output, output)
+        register = () if lost else self.registers.forward(row, graph.leaf.detach())
         made = {ValueKind.F: graph.output, KEPT: graph.kept}
         if any(what_of(each.value) == ValueKind.L for each in puts):
             made[ValueKind.L] = self._lost(
                 microbatch, graph.output, self._label(entered, microbatch)
             )
-        wrong = (*entered.wrong, *self.weights.faults(row, held, visible=differs), *register)
-        return self._made(row, made, wrong, differs=differs)
+        wrong = [*entered.wrong, *register]
+        if not lost:
+            wrong.extend(self.weights.faults(row, held, visible=differs))
+        committed = self.weights.uncommitted(row, held)
+        if committed:
+            kept = self.graphs.weights(stage, microbatch, {**parts, **committed})
+            other = self.witness.run(kept, graph.leaf.detach(), at)
+            alike = same(other, graph.output)
+            wrong.append(self.weights.unsettled(row, held, committed, alike=alike))
+        found = self._made(row, made, tuple(wrong), differs=differs)
+        return found._replace(withdrawn=lost)
 
     def _circumstances(self, row: int) -> Circumstances:
         stage, microbatch = self._identity(row)
@@ -222,8 +212,9 @@ class Compute:
         )
         lost = self._lost(microbatch, made, self._label(entered, microbatch))
         code = (int(ValueKind.L) << 56) | microbatch
-        differs = not same(lost, self.reference.value(code))
-        return self._made(row, {ValueKind.L: lost}, entered.wrong, differs=differs)
+        differs = not entered.withdrawn and not same(lost, self.reference.value(code))
+        found = self._made(row, {ValueKind.L: lost}, entered.wrong, differs=differs)
+        return found._replace(withdrawn=entered.withdrawn)
 
     def _again(self, row: int) -> Made:
         """Recompute what a forward kept, from its input and with what this row reads."""
@@ -235,10 +226,19 @@ class Compute:
         value = self._kept(row, entered, code)[: shape.numel()].reshape(shape)
         at = self._circumstances(row)
         before = self._at.get((stage, microbatch), self.reference.at(stage, microbatch))
-        weights = self._tensors(stage, microbatch, held)
-        graph = self._run((stage, microbatch), weights, value, at)
-        differs = not same(graph.output, self.reference.passed(microbatch).outputs[stage])
+        weights = self.graphs.weights(stage, microbatch, held)
+        forward = self.graphs.get(stage, microbatch)
+        graph = self.graphs.run((stage, microbatch), weights, value, at)
+        output = self.reference.passed(microbatch).outputs[stage]
+        differs = (stage, microbatch) not in self._withdrawn and not same(graph.output, output)
+        differs = differs or (forward is not None and not same(graph.output, forward.output))
         wrong = [*entered.wrong, *self.weights.faults(row, held, visible=differs)]
+        committed = self.weights.uncommitted(row, held)
+        if committed:
+            kept = self.graphs.weights(stage, microbatch, {**held, **committed})
+            other = self.witness.run(kept, graph.leaf.detach(), at)
+            alike = same(other, graph.output)
+            wrong.append(self.weights.unsettled(row, held, committed, alike=alike))
         if at != before:
             place = (Place(row, stage),)
             wrong.append(Illegal(Fault.RECOMPUTED, place, _said(before), _said(at), differs))
@@ -257,10 +257,10 @@ class Compute:
     def _backward(self, row: int) -> Made:
         kind, (stage, microbatch) = Kind(int(self.ops.kind[row])), self._identity(row)
         held, entered = self.weights.read(row), self._enter(row)
-        graph = self._graphs.get((stage, microbatch)) or self._empty(row)
+        graph = self.graphs.get(stage, microbatch) or self.graphs.empty(stage, microbatch)
         code = next(value for value in entered.data if what_of(value) == KEPT)
         kept, gradient = self._kept(row, entered, code), self._gradient(row, entered)
-        found = graph.backward(gradient, kept, self._tensors(stage, microbatch, held))
+        found = graph.backward(gradient, kept, self.graphs.weights(stage, microbatch, held))
         self.witness.assert_exact(found[0], *found[1])
         wrong = list(entered.wrong)
         if kind is Kind.I:
@@ -275,9 +275,27 @@ class Compute:
         if kind is not Kind.I:
             differs = differs or not all(map(same, found[1], wanted.gradients[stage]))
         wrong.extend(self.weights.faults(row, held, visible=differs))
+        ran = _Ran(graph, gradient, kept, found)
+        wrong.extend(self._unfit(row, held, ran, differs=differs))
         made = {ValueKind.B: found[0], WEIGHT_GRADIENT: found[1][0]}
         adds = () if kind is Kind.I else found[1]
         return self._made(row, made, tuple(wrong), differs=differs)._replace(adds=adds)
+
+    def _unfit(
+        self, row: int, held: Mapping[int, Held], ran: _Ran, *, differs: bool
+    ) -> Iterator[Illegal]:
+        """Yield what is wrong with a backward of a withdrawn forward, or on what is open."""
+        stage, microbatch = self._identity(row)
+        if (stage, microbatch) in self._withdrawn:
+            own = f"what {stage}F{microbatch} kept"
+            place = (Place(row, stage),)
+            yield Illegal(Fault.NO_FORWARD, place, own, "that of withdrawn weights", differs)
+        committed = self.weights.uncommitted(row, held)
+        if committed:
+            weights = self.graphs.weights(stage, microbatch, {**held, **committed})
+            other = ran.graph.backward(ran.gradient, ran.kept, weights)
+            alike = same(other[0], ran.found[0]) and all(map(same, other[1], ran.found[1]))
+            yield self.weights.unsettled(row, held, committed, alike=alike)
 
     def _brings(self, entered: _Entered) -> bool:
         return any(what_of(value) == ValueKind.B for value in entered.data)
@@ -291,7 +309,7 @@ class Compute:
         for value, data in entered.data.items():
             own = what_of(value) == ValueKind.F and (value >> 32) & 0xFFFFFF == stage
             if own and not self._is_loss(entered):
-                made = self._graphs[stage, microbatch].output
+                made = self.graphs.given(stage, microbatch).output
                 kept[: data.numel()] += flat(data - made)
             elif what_of(value) == ValueKind.A:
                 kept[: data.numel()] += flat(data - self.witness.given("A", microbatch))

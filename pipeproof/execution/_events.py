@@ -33,7 +33,7 @@ class Events:
             match: what pairs a send with a receive.
         """
         ops = run.operations
-        self.run = run
+        self.run, self.match = run, match
         self.instructions = int(run.rank_start[-1])
         self.ends = 2 * self.instructions
         self.first_transfer = self.ends + run.schedule.ranks

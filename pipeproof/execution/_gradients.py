@@ -214,10 +214,16 @@ class Gradients:
         return self._ends.get((stage, k), 0) if self.asked.ends[stage, k] else None
 
     def end(self, row: int) -> dict[int, Tensor]:
-        """Take what a STEP or SKIP is about; return by what a STEP changes each weight."""
+        """Take what a STEP or SKIP is about; return by what a STEP changes each weight.
+
+        What a STEP takes that is withdrawn later is there for the one after.
+        """
         stage, updates = int(self.ops.stage[row]), {}
+        lost = self.asked.speculation[stage].lost
         for k, each in self.concerned(row).items():
             updates[k] = self._update(stage, k, each)
+            if (row, k) in lost:
+                continue
             self._ends[stage, k] = self._ends.get((stage, k), 0) + 1
             self._norms.pop((stage, k), None)
             each.clear()

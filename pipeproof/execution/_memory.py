@@ -18,13 +18,15 @@ class Message(NamedTuple):
 
     data: Tensor
     value: int
+    withdrawn: bool = False
 
 
 class Cell:
     """One storage: its numbers, and the stamp of who put what there.
 
     `readers` are the sends that still read it, `writer` the receive that is still to write it.
-    `met` holds the rows that wrote while a transfer was under way.
+    `met` holds the rows that wrote while a transfer was under way. `withdrawn` says that what
+    stands there was made of weights that are withdrawn later.
     """
 
     def __init__(self, dtype: torch.dtype) -> None:
@@ -37,6 +39,7 @@ class Cell:
         self.met: set[int] = set()
         self.freed_by: int | None = None
         self.touched = False
+        self.withdrawn = False
 
     @property
     def is_busy(self) -> bool:
@@ -75,9 +78,10 @@ class Memory:
         cell.data = torch.full_like(cell.data, torch.nan)
         cell.value, cell.by = NOTHING, row
 
-    def put(self, key: Key, data: Tensor, value: int, row: int) -> None:
-        """Put a value into a storage."""
+    def put(self, key: Key, data: Tensor, value: int, row: int, *, withdrawn: bool = False) -> None:
+        """Put a value into a storage, one that counts or that is `withdrawn` later."""
         cell = self.cell(key)
+        cell.withdrawn = withdrawn
         cell.data, cell.value, cell.by, cell.touched = flat(data), value, row, True
 
     def free(self, key: Key, row: int) -> None:

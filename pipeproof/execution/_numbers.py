@@ -1,16 +1,27 @@
 """Which version of each weight of a stage an operation reads, as numbers, in program order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
 
 from pipeproof.errors import UnsupportedFeatureError
 from pipeproof.ir.actions import Kind
 
-__all__ = ["ABSENT", "Names", "Numbers"]
+__all__ = ["ABSENT", "Names", "Numbers", "is_withdrawn", "withdrawn"]
 
 ABSENT = -1  # a cache that was never filled holds no version
+_WITHDRAWN = -2
 _Said = Mapping[str, str]
 _SPREAD = (0, 2, 1, 3)  # named parameters take the matrices first
+
+
+def withdrawn(row: int) -> int:
+    """Return what stands for the version of a STEP that is withdrawn later."""
+    return _WITHDRAWN - row
+
+
+def is_withdrawn(number: int) -> bool:
+    """Whether a version is one that is withdrawn later."""
+    return number <= _WITHDRAWN
 
 
 class Names:
@@ -51,24 +62,42 @@ class Numbers:
     """The versions of one stage's weights while its program runs.
 
     `current` holds the number of each weight, `first` what the first part of the forward of each
-    microbatch read, `kept` what its forward read.
+    microbatch read, `kept` what its forward read. A version that is withdrawn later has a number
+    of its own (`withdrawn`); `below` holds the numbers that a ROLLBACK makes current again, and
+    `last` the highest number that is not withdrawn.
     """
 
     def __init__(self, names: Names, *, gathers: bool) -> None:
         self.names = names
         self.current = [0 for _ in names.weights]
+        self.last = list(self.current)
+        self.below: list[list[int]] = [[] for _ in names.weights]
         self.gathered = list(self.current) if gathers else None
         self.cache = [ABSENT for _ in names.weights]
         self.kept: dict[int, dict[int, int]] = {}
         self.first: dict[int, dict[int, int]] = {}
         self._parts: dict[int, set[str]] = {}
 
-    def step(self, said: _Said) -> dict[int, int]:
-        """Make the next version of the weights that a STEP is about; return their numbers."""
-        made = {k: self.current[k] + 1 for k in self.names.of_parameter(said)}
+    def step(self, said: _Said, lost: Mapping[int, int]) -> dict[int, int]:
+        """Make the next version of the weights that a STEP is about; return their numbers.
+
+        Args:
+            said: what is written behind it.
+            lost: the numbers of those that are withdrawn later.
+        """
+        made = {k: lost.get(k, self.last[k] + 1) for k in self.names.of_parameter(said)}
         for k, number in made.items():
+            if k in lost:
+                self.below[k].append(self.current[k])
+            else:
+                self.last[k] = number
             self.current[k] = number
         return made
+
+    def withdraw(self, weights: Iterable[int]) -> None:
+        """Make the versions before the last ones current again."""
+        for k in weights:
+            self.current[k] = self.below[k].pop()
 
     def gather(self, said: _Said) -> None:
         """Copy the current version of a bucket, or of all."""
@@ -105,7 +134,14 @@ class Numbers:
                 return dict(self.kept.get(microbatch, dict.fromkeys(self.names.weights, ABSENT)))
             case _:
                 number = int(said["wv"] if which == "stash" else which)
-                return dict.fromkeys(self.names.weights, number)
+                return {k: self._numbered(k, number) for k in self.names.weights}
+
+    def _numbered(self, k: int, number: int) -> int:
+        """Return the version of a number, also where it is withdrawn later."""
+        held = [*self.below[k], self.current[k]]
+        above = number - self.last[k]
+        base = held.index(self.last[k]) if self.last[k] in held else 0
+        return held[base + above] if 0 < above < len(held) - base else number
 
     def _keep(self, microbatch: int, held: dict[int, int], bucket: str | None) -> None:
         parts = self._parts.get(microbatch)

@@ -17,7 +17,7 @@ from pipeproof.ir.schedule import neighbours
 from pipeproof.ir.storage import KEPT, Touch
 from pipeproof.ir.values import ValueKind, encode
 
-__all__ = ["Key", "Touched", "Touches", "kept_value", "what_of"]
+__all__ = ["Key", "Touched", "Touches", "kept_value", "later", "what_of"]
 
 Key = tuple[int, int]
 """A memory: `(-1, storage)`, or `(rank, value)` for a value with a storage of its own."""
@@ -41,6 +41,11 @@ def what_of(value: int) -> int:
 def kept_value(stage: int, microbatch: int) -> int:
     """Return the content that a forward keeps."""
     return (KEPT << 56) | (stage << 32) | microbatch
+
+
+def later(value: int, ids: int) -> int:
+    """Return the value of the same name so many microbatches later; a word stays what it is."""
+    return value if what_of(value) == ValueKind.NAME else value + ids
 
 
 class Touches:

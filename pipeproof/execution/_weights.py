@@ -1,6 +1,6 @@
 """Weights while a schedule runs: versions kept, stashed, gathered or overwritten."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 import torch
@@ -8,7 +8,8 @@ from torch import Tensor
 
 from pipeproof.execution._asked import Asked
 from pipeproof.execution._illegal import Fault, Illegal, Place
-from pipeproof.execution._numbers import ABSENT
+from pipeproof.execution._memory import same
+from pipeproof.execution._numbers import ABSENT, is_withdrawn
 from pipeproof.execution.reference import Reference
 from pipeproof.ir.actions import Kind
 
@@ -40,7 +41,7 @@ class Weights:
     def __init__(self, asked: Asked, reference: Reference) -> None:
         self.asked, self.reference = asked, reference
         self.numbers = {stage: asked.numbers(stage) for stage in asked.home}
-        self.slots = _slots(asked)
+        self.slots = asked.slots
         self._sharded = {
             int(asked.ops.stage[row])
             for row in asked.ops.is_kind(Kind.UNSHARD, Kind.RESHARD).nonzero()[0].tolist()
@@ -51,7 +52,8 @@ class Weights:
                 self._versions[stage, k, 0] = _Version(0, first, -1)
 
     def _slot(self, number: int) -> int:
-        return number if self.slots is None else number % self.slots
+        free = self.slots is None or is_withdrawn(number)
+        return number if free or self.slots is None else number % self.slots
 
     def shard(self, row: int) -> None:
         """Gather a stage's weights, or leave its own part of them."""
@@ -78,7 +80,7 @@ class Weights:
         return found
 
     def _look(self, stage: int, k: int, number: int) -> Held:
-        exists = 0 <= number <= self.numbers[stage].current[k]
+        exists = 0 <= number <= self.numbers[stage].last[k] or is_withdrawn(number)
         there = self._versions.get((stage, k, self._slot(number))) if exists else None
         if there is None:
             nothing = torch.full_like(self.reference.witness.first(stage)[k], torch.nan)
@@ -89,11 +91,75 @@ class Weights:
         """Return the version of a weight that is current."""
         return self._look(stage, k, self.numbers[stage].current[k]).data
 
-    def step(self, row: int, made: Mapping[int, Tensor]) -> None:
-        """Make the next version of the weights that a STEP is about."""
+    def step(self, row: int, made: Mapping[int, Tensor], rounded: Collection[int] = ()) -> None:
+        """Make the next version of the weights that a STEP is about.
+
+        The unsplit model goes on from those that are `rounded`: whose gradients were summed in
+        another order than its own.
+        """
         stage = int(self.asked.ops.stage[row])
         for k, number in self.asked.advance(self.numbers[stage], row).items():
             self._versions[stage, k, self._slot(number)] = _Version(number, made[k], row)
+            if k in rounded and not is_withdrawn(number):
+                self.reference.adopt(stage, k, number, made[k])
+
+    def differ(self, row: int) -> bool:
+        """Whether a version that a STEP has just made is not that of the unsplit model."""
+        stage = int(self.asked.ops.stage[row])
+        for k in self.asked.names[stage].of_parameter(self.asked.said(row)):
+            number = self.numbers[stage].current[k]
+            own = self.reference.weight(stage, k, number) if not is_withdrawn(number) else None
+            if own is not None and not same(self._look(stage, k, number).data, own):
+                return True
+        return False
+
+    def settle(self, row: int) -> None:
+        """Make the versions before those that a ROLLBACK withdraws current again."""
+        self.asked.advance(self.numbers[int(self.asked.ops.stage[row])], row)
+
+    def uncommitted(self, row: int, held: Mapping[int, Held]) -> dict[int, Held]:
+        """Return what is committed in place of versions that a row may not read.
+
+        Forwards and recomputations may read what is settled later, under `speculative`; what has
+        been withdrawn nobody may read.
+        """
+        stage, found = int(self.asked.ops.stage[row]), {}
+        speculation = self.asked.speculation[stage]
+        may = self.asked.policy == "speculative"
+        may = may and int(self.asked.ops.kind[row]) in (Kind.F, Kind.R)
+        for k, each in held.items():
+            part = each.by, k
+            open_ = speculation.open_at(part, row) and not may
+            if open_ or speculation.gone_at(part, row):
+                found[k] = self._committed(stage, k, row)
+        return found
+
+    def unsettled(
+        self, row: int, held: Mapping[int, Held], committed: Mapping[int, Held], *, alike: bool
+    ) -> Illegal:
+        """Return what is wrong with reading versions that may be withdrawn, or are.
+
+        Args:
+            row: what reads them.
+            held: what it reads.
+            committed: what is committed in their place.
+            alike: whether the numbers are the same with that.
+        """
+        stage = int(self.asked.ops.stage[row])
+        places = (Place(row, stage), *(Place(held[k].by, stage) for k in committed))
+        expected = f"version {min(each.number for each in committed.values())} of stage {stage}"
+        found = "one that may be withdrawn"
+        return Illegal(Fault.UNCOMMITTED, places, expected, found, not alike)
+
+    def _committed(self, stage: int, k: int, row: int) -> Held:
+        numbers, speculation = self.numbers[stage], self.asked.speculation[stage]
+        stack = (*reversed([*numbers.below[k], numbers.current[k]]), *range(numbers.last[k], 0, -1))
+        for number in stack:
+            held = self._look(stage, k, number)
+            part = held.by, k
+            if not speculation.open_at(part, row) and not speculation.gone_at(part, row):
+                return held
+        return self._look(stage, k, 0)
 
     def faults(self, row: int, held: Mapping[int, Held], *, visible: bool) -> Iterator[Illegal]:
         """Yield what is wrong with the versions that a row has read, one for each fault."""
@@ -101,6 +167,8 @@ class Weights:
         if self.is_sharded(row):
             yield Illegal(Fault.SHARDED, (Place(row),), "whole weights", "a part of them", visible)
         for k, each in held.items():
+            if is_withdrawn(each.number):
+                continue
             for found in self._wrong(row, k, each, visible=visible):
                 if found.fault not in told:
                     told.add(found.fault)
@@ -125,13 +193,3 @@ class Weights:
         fault = Fault.RECOMPUTED if is_again else Fault.MIXED
         found = "no version" if held.number == ABSENT else said
         yield Illegal(fault, (Place(row, stage),), f"version {began}", found, visible)
-
-
-def _slots(asked: Asked) -> int | None:
-    """Return how many versions are kept at once, None for all of them."""
-    table = asked.schedule.described.get("storage")
-    pool = table.get("weights") if isinstance(table, Mapping) else None
-    said = pool.get("slots") if isinstance(pool, Mapping) else None
-    if isinstance(said, str):
-        return int(said)
-    return 2 if asked.policy == "2bw" else None

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from pipeproof.errors import ReplayMismatchError, UnsupportedFeatureError
+from pipeproof.execution import stuck
 from pipeproof.execution.orders import Events, Guards, Style, extended
 from pipeproof.execution.replayer import Fault, Illegal, Met, Replayer, set_up
 from pipeproof.execution.witness import EXACT, InexactError
@@ -50,6 +51,7 @@ _BUSY = (Fault.BUSY, Fault.GRADIENT)
 CONFIRMABLE: Mapping[str, tuple[Fault, ...]] = MappingProxyType(
     {
         "PP202": (Fault.CROSSED,),
+        "PP303": (Fault.STRANDED,),
         "PP401": _READ,
         "PP402": (Fault.NO_FORWARD,),
         "PP403": _READ,
@@ -64,6 +66,7 @@ CONFIRMABLE: Mapping[str, tuple[Fault, ...]] = MappingProxyType(
         "PP601": (Fault.MIXED,),
         "PP602": (Fault.POLICY,),
         "PP604": (Fault.RETIRED,),
+        "PP605": (Fault.UNCOMMITTED,),
         "PP701": _STEP,
         "PP702": _STEP,
         "PP703": _STEP,
@@ -79,6 +82,22 @@ CONFIRMABLE: Mapping[str, tuple[Fault, ...]] = MappingProxyType(
 )
 """The rules that numbers can show broken, and what a replay then meets."""
 
+STUCK = ("PP205", "PP301")
+"""The rules that say where ranks wait for ever."""
+
+_BETWEEN_RANKS = "it shows between ranks of their own: pipeproof run --processes gloo"
+_NO_NUMBER = "no number depends on it"
+_ELSEWHERE: Mapping[str, str] = MappingProxyType(
+    {
+        "PP201": f"in one process nothing waits for the message; {_BETWEEN_RANKS}",
+        "PP203": f"in one process a message is not given a shape; {_BETWEEN_RANKS}",
+        "PP204": f"in one process nothing waits for the message; {_BETWEEN_RANKS}",
+        "PP205": f"in one process nothing hangs, and no execution passes its places; "
+        f"{_BETWEEN_RANKS}",
+        "PP301": f"in one process nothing hangs, and no execution passes its places; "
+        f"{_BETWEEN_RANKS}",
+    }
+)
 SEEDS = range(4)
 """Of the data on which a counterexample is replayed."""
 
@@ -99,7 +118,7 @@ def confirm(
     reproduced.
     """
     if claim.rule not in CONFIRMABLE:
-        return Confirmed(Answer.NOT_OBSERVABLE, "no number depends on it in one process")
+        return _unseen(run, match, guards, claim)
     stamped = None
     try:
         for met, illegal, follows in _shown(run, match, guards, claim, witness):
@@ -118,6 +137,21 @@ def confirm(
     return Confirmed(Answer.NOT_OBSERVABLE, stamped)
 
 
+def _unseen(run: AsRun, match: Match, guards: Guards, claim: Claim) -> Confirmed:
+    """Return what is said of a rule that no number shows broken in one process.
+
+    Where nothing more is said to happen at some places, it is looked whether something can.
+    """
+    if claim.rule in STUCK and claim.places and not guards.held.any():
+        try:
+            past = stuck.are_passed(run, match, guards, claim.places)
+        except ReplayMismatchError as error:
+            return Confirmed(Answer.NOT_REPRODUCED, str(error))
+        if past:
+            return Confirmed(Answer.NOT_REPRODUCED, "all its places are passed in some execution")
+    return Confirmed(Answer.NOT_OBSERVABLE, _ELSEWHERE.get(claim.rule, _NO_NUMBER))
+
+
 def _shown(
     run: AsRun, match: Match, guards: Guards, claim: Claim, witness: str
 ) -> Iterator[tuple[Met, Illegal, bool]]:
@@ -128,6 +162,7 @@ def _shown(
         replayer.play(begun)
         events = Events(len(replayer.events), replayer.events.first_transfer)
         replayer.play(extended(guards, events, begun, style=style, seed=seed))
+        replayer.finish()
         for met, illegal in _matching(replayer, claim):
             yield met, illegal, follows
 
@@ -222,6 +257,7 @@ def run_legal(
     """
     replayer = set_up(run, match, witness, seed, late=seed % 2 == 1)
     replayer.play(events)
+    replayer.finish()
     found, notes = "", []
     if replayer.first is not None and replayer.first.illegal is not None:
         found = told(replayer.first, replayer.first.illegal)

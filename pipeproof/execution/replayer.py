@@ -16,6 +16,7 @@ from pipeproof.execution._compute import Compute, Made
 from pipeproof.execution._events import Events
 from pipeproof.execution._gradients import Gradients
 from pipeproof.execution._illegal import Fault, Illegal, Place
+from pipeproof.execution._left import Left
 from pipeproof.execution._memory import Memory, Message, flat, same
 from pipeproof.execution._registers import Registers
 from pipeproof.execution._touches import Touches
@@ -76,6 +77,7 @@ class Replayer:
         self.ratio: float | None = 0.0
         self._made: dict[int, Made] = {}
         self._updates: dict[int, dict[int, torch.Tensor]] = {}
+        self._rounded: dict[int, set[int]] = {}
         self._messages: dict[int, Message] = {}
 
     @property
@@ -163,7 +165,7 @@ class Replayer:
 
     def _claim(self, event: int, row: int, key: tuple[int, int]) -> None:
         cell = self.memory.cell(key)
-        if cell.is_busy:
+        if cell.is_busy and key[0] < 0:
             ends = [self.events.transfers[t] for t in (*cell.readers, *cell.writers)]
             others = [end for each in ends for end in (each.send, each.receive) if end >= 0]
             places = (Place(row), *map(Place, others))
@@ -188,14 +190,17 @@ class Replayer:
             elif kind is Kind.WAIT or (kind in _RUNNING and int(self.ops.handle[row]) < 0):
                 self.gradients.finish(int(self.ops.rank[row]), int(self.ops.handle[row]))
             elif kind is Kind.STEP and row in self._updates:
-                self.weights.step(row, self._updates.pop(row))
+                self.weights.step(row, self._updates.pop(row), self._rounded.pop(row, ()))
+                self.compared += 1
+                if self.first is None and self.weights.differ(row):
+                    self._meet_difference(event, row)
 
     def _puts(self, row: int) -> None:
         made = self._made.pop(row, None)
         if made is None:
             return
         for key, data, value in made.puts:
-            self.memory.put(key, data, value, row)
+            self.memory.put(key, data, value, row, withdrawn=made.withdrawn)
         self._take(row)
         if made.adds and self._is_home(row):
             self.gradients.contribute(row, made.adds)
@@ -227,7 +232,7 @@ class Replayer:
             if illegal is not None:
                 visible = not same(data, wanted)
                 self._meet(event, row, [illegal._replace(visible=visible)])
-            elif not same(data, wanted):
+            elif not same(data, wanted) and not self.memory.cell(each.key).withdrawn:
                 self._meet_difference(event, row)
 
     def _trains(self, event: int, row: int, kind: Kind) -> None:
@@ -239,15 +244,18 @@ class Replayer:
         elif kind in _RUNNING:
             self.gradients.begin(row)
         elif kind is Kind.STEP:
-            about = list(self.gradients.concerned(row))
+            lost = self.asked.speculation[stage].lost
+            about = [k for k in self.gradients.concerned(row) if (row, k) not in lost]
             self._judge(event, row, stage, about)
             updates = self.gradients.end(row)
             self._updates[row] = {
-                k: self.witness.updated(self.weights.current(stage, k), update)
+                k: self.witness.updated(self.weights.current(stage, k), update + ((row, k) in lost))
                 for k, update in updates.items()
-            }
+            }  # what is withdrawn later was made with another gradient than what comes after
         elif kind is Kind.SKIP:
             self.gradients.end(row)
+        elif kind is Kind.ROLLBACK:
+            self.weights.settle(row)
 
     def _judge(self, event: int, row: int, stage: int, weights: list[int]) -> None:
         """Compare the gradient that an update takes with what is asked of it."""
@@ -263,6 +271,7 @@ class Replayer:
                 self.ratio = None
             elif self.ratio is not None:
                 self.ratio = max(self.ratio, ratio)
+                self._rounded.setdefault(row, set()).update({k} if ratio else ())
 
     # messages
 
@@ -294,13 +303,14 @@ class Replayer:
         for each in self.touches.reads[row]:
             cell, wanted = self.memory.cell(each.key), self.reference.value(each.value)
             data, illegal = self.compute.look(row, each, wanted.numel())
-            self._messages[number] = Message(data, each.value if illegal is None else cell.value)
+            stamp = each.value if illegal is None else cell.value
+            self._messages[number] = Message(data, stamp, cell.withdrawn)
             cell.readers.discard(number)
             self.compared += 1
             if illegal is not None:
                 visible = not same(data, wanted)
                 self._meet(event, row, [illegal._replace(visible=visible)])
-            elif not same(data, wanted):
+            elif not same(data, wanted) and not cell.withdrawn:
                 self._meet_difference(event, row)
         self._take(row)
 
@@ -314,7 +324,8 @@ class Replayer:
             cell.writers.discard(number)
             if cell.by != row:
                 cell.overwritten.append(row)
-            self.memory.put(each.key, message.data, message.value, row)
+            lost = message.withdrawn
+            self.memory.put(each.key, message.data, message.value, row, withdrawn=lost)
             if sent == each.value:
                 continue
             visible = not same(message.data, flat(self.reference.value(each.value)))
@@ -338,6 +349,18 @@ class Replayer:
             left = [k for k in self.asked.weights if k not in open_]
             if self.asked.each and left and not self.run.schedule.fragment:
                 self._meet(event, -1, self.gradients.left_over(stage, left))
+
+    def finish(self) -> None:
+        """Look at what is left once nothing more can happen: messages that nobody receives.
+
+        The next receive of the channel takes such a message for what it asks for in the next step.
+        """
+        left = Left(self.events, self.reference, self.memory)
+        for number, message in sorted(self._messages.items()):
+            found = left.stranded(number, message)
+            if found is not None:
+                event = self.events.first_transfer + 2 * number + 1
+                self._meet(event, self.events.transfers[number].send, [found])
 
     # what is met
 

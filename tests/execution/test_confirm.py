@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 LEGAL = sorted((SPECS / "legal").glob("*.yaml"))
 ILLEGAL = sorted((SPECS / "illegal").glob("*.yaml"))
 OUTSIDE = {  # legal specs that no witness can run, and why
-    "forward-not-redone-after-rollback-fixed.yaml": "withdrawn",
-    "one-stage-rolls-back-fixed.yaml": "withdrawn",
     "segments-backward-in-order-fixed.yaml": "segments",
     "two-updates-behind-fixed.yaml": "latest",
 }
@@ -34,7 +32,6 @@ PASSED = (
     "RECV F0.0 from=0; 1F0; 1B0; SEND B1.0 to=0; 1STEP",
 )
 UNSEEN = {
-    ("PP402", "forward-not-redone-after-rollback.yaml"),
     ("PP403", "segments-backward-in-order.yaml"),
 }
 MUTATED = sorted(set(RULES) & set(CONFIRMABLE))
@@ -236,7 +233,31 @@ def test_a_rule_that_no_number_depends_on_is_not_observable() -> None:
         model.frame.run,
         model.frame.transport.match,
         model.happens_before,
-        Claim("PP301", ((0, 0),), (0,)),
+        Claim("PP506", ((0, 0),), (0,)),
     )
 
-    assert found.answer is Answer.NOT_OBSERVABLE
+    assert found == (Answer.NOT_OBSERVABLE, "no number depends on it")
+
+
+def test_a_message_that_nobody_receives_is_taken_in_the_next_step() -> None:
+    send, receive = "SEND F0.0 to=1; SEND F0.1 to=1", "RECV F0.0 from=0; 1F0"
+    keys = {"fragment": True, "microbatches": 2, "transport": "buffered"}
+    text = made.text(f"0F0; 0F1; {send}", receive, **keys)
+
+    (found,) = [each for _, each in answers(text, "PP303")]
+
+    assert found.answer is Answer.CONFIRMED
+    assert found.why == (
+        "SEND F0.1 to=1: the message is left in its channel: F0.1 instead of F0.2 of the next "
+        "step, seen in the numbers"
+    )
+
+
+def test_a_message_without_any_receive_stands_nowhere_on_its_rank() -> None:
+    keys = {"fragment": True, "stages": 2, "transport": "buffered"}
+    text = made.text("0F0; SEND F0.0 to=1", "LOAD X.0", **keys)
+
+    (found,) = [each for _, each in answers(text, "PP303")]
+
+    assert found.answer is Answer.CONFIRMED
+    assert "left in its channel: F0.0 instead of a receive on rank 1" in found.why

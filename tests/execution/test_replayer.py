@@ -21,6 +21,8 @@ REDUCED = {"microbatches": 2, "gradients": {"reduce": "required"}}
 TIED = {"gradients": {"tied": [["0", "1"]]}}
 NORMED = {"gradients": {"norm": "all"}}
 HELD = {"fragment": True, "stages": 2}
+SPECULATIVE = {"steps": 2, "weights": {"policy": "speculative"}}
+BACK = "0F0; 1F0; 1B0; 0B0; 0STEP; 1STEP; 0F1; {}0ROLLBACK; 0STEP; {}1B1; 0B1; 0STEP; 1STEP"
 
 # fault, keys of the file, programs that have it, programs that do not
 CASES: Mapping[str, tuple[Fault, Mapping[str, object], tuple[str, ...], tuple[str, ...]]] = {
@@ -113,6 +115,42 @@ CASES: Mapping[str, tuple[Fault, Mapping[str, object], tuple[str, ...], tuple[st
         {**UPDATES, "storage": {"weights": {"slots": 1}}},
         ("0F0; 0F1; 0B0; 0STEP; 0B1 w=stash; 0STEP",),
         ("0F0; 0B0; 0STEP; 0F1; 0B1 w=stash; 0STEP",),
+    ),
+    "used before its update is committed": (
+        Fault.UNCOMMITTED,
+        SPECULATIVE,
+        ("0F0; 0B0; 0STEP; 0F1; 0B1; 0COMMIT; 0STEP",),
+        ("0F0; 0B0; 0STEP; 0F1; 0COMMIT; 0B1; 0STEP",),
+    ),
+    "read without speculation": (
+        Fault.UNCOMMITTED,
+        {"steps": 2},
+        ("0F0; 0B0; 0STEP; 0F1; 0COMMIT; 0B1; 0STEP",),
+        ("0F0; 0B0; 0STEP; 0COMMIT; 0F1; 0B1; 0STEP",),
+    ),
+    "a withdrawn stash": (
+        Fault.UNCOMMITTED,
+        SPECULATIVE,
+        ("0F0; 0B0; 0STEP; 0F1; 0ROLLBACK; 0STEP; 0B1 w=stash; 0STEP",),
+        ("0F0; 0B0; 0STEP; 0F1; 0ROLLBACK; 0STEP; 0F1; 0B1 w=stash; 0STEP",),
+    ),
+    "a withdrawn forward": (
+        Fault.NO_FORWARD,
+        SPECULATIVE,
+        ("0F0; 0B0; 0STEP; 0F1; 0ROLLBACK; 0STEP; 0B1; 0STEP",),
+        ("0F0; 0B0; 0STEP; 0F1; 0ROLLBACK; 0STEP; 0F1; 0B1; 0STEP",),
+    ),
+    "a withdrawn forward of another stage": (
+        Fault.NO_FORWARD,
+        {**SPECULATIVE, "placement": [0, 0]},
+        (BACK.format("", "1F1; "),),
+        (BACK.format("1F1; ", "0F1; 1F1; "),),
+    ),
+    "recomputed with withdrawn weights": (
+        Fault.RECOMPUTED,
+        SPECULATIVE,
+        ("0F0; 0B0; 0STEP; 0F1; 0R1; 0ROLLBACK; 0STEP; 0F1; 0ROLLBACK; 0R1 w=0; 0B1; 0STEP",),
+        ("0F0; 0B0; 0STEP; 0F1; 0R1; 0ROLLBACK; 0STEP; 0F1; 0R1; 0B1; 0STEP",),
     ),
     "lost": (
         Fault.GRADIENT,
@@ -245,7 +283,11 @@ def test_an_event_that_does_not_exist_or_has_happened_is_refused() -> None:
 @pytest.mark.parametrize(
     ("program", "keys", "why"),
     [
-        ("0F0; 0B0; 0STEP; 0ROLLBACK; 0STEP", {}, "withdrawn"),
+        (
+            "0F0; 0B0; 0STEP; 0ROLLBACK; 0STEP",
+            {"storage": {"weights": {"slots": 2}}},
+            "beside slots",
+        ),
         ("0F0; 0F1; 0B1; 0B0", {"segments": 2}, "segments"),
         ("0F0; 0B0; 0STEP", {"weights": {"policy": "latest"}}, "latest"),
         ("CHOOSE x a|b; 0F0; 0B0", {}, "chooses"),
