@@ -16,7 +16,7 @@ from torch.distributed.pipelining.schedules import (
 )
 from torch.distributed.pipelining.stage import _PipelineStageBase
 
-__all__ = ["ACTIONS", "CLASSES", "SLOTS", "Program", "Schedule", "build", "homes_of"]
+__all__ = ["ACTIONS", "CLASSES", "SLOTS", "Program", "Schedule", "build", "homes_of", "of_csv"]
 
 CLASSES = (
     *("GPipe", "1F1B", "LoopedBFS", "Interleaved1F1B", "InterleavedZeroBubble"),
@@ -28,6 +28,7 @@ ACTIONS, SLOTS = "actions", "slots"
 """What runs a CSV: torch's runtime action by action, or its older one, locked to slots."""
 
 Schedule = PipelineScheduleSingle | PipelineScheduleMulti
+_MESSAGE = re.compile(r"SEND_|RECV_|SHARD|REDUCE_GRAD")
 _STAGE = re.compile(r"(?:^|[(;])\s*(\d+)[A-Z]")
 
 
@@ -76,6 +77,23 @@ def build(
     with _file(program.text) as path:
         loader._load_csv(path, format="compute_comms" if program.messages else "compute_only")  # noqa: SLF001  torch has no public name
     return loader
+
+
+def of_csv(
+    text: str, stages: int, microbatches: int, *, profile: str = "", deferred: bool = False
+) -> Program:
+    """Return the program of a CSV, run by what a profile of the language stands for.
+
+    Profile `torch-multi` is the older runtime, `torch-single` the loop of GPipe or 1F1B.
+    """
+    rows = [line.split(",") for line in text.splitlines()]
+    homes, messages = homes_of(rows, stages), _MESSAGE.search(text) is not None
+    if profile == "torch-single":
+        first = [cell for cell in rows[-1] if cell][:2]
+        name = "1F1B" if len(first) > 1 and "B" in first[1] else "GPipe"
+        return Program(len(rows), microbatches, homes, runner=name)
+    runner = SLOTS if profile == "torch-multi" else ACTIONS
+    return Program(len(rows), microbatches, homes, text, messages, deferred, runner)
 
 
 def homes_of(rows: Sequence[Sequence[str]], stages: int) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from torch.distributed.pipelining.schedules import get_schedule_class
 
 from pipeproof.api import Asked, judge
-from pipeproof.execution.runtime.programs import CLASSES, SLOTS, Program, homes_of
+from pipeproof.execution.runtime.programs import CLASSES, Program, homes_of, of_csv
 from pipeproof.execution.runtime.ran import Kind
 from pipeproof.execution.torch_classes import mock_stages, orders_of
 from pipeproof.frontends import torch_csv
@@ -22,7 +22,6 @@ DATA = Path(__file__).parents[2] / "data"
 RANKS = (2, 3, 4)
 MOST = 8
 LOOPED = {"LoopedBFS", "Interleaved1F1B", "InterleavedZeroBubble"}
-MESSAGES = ("SEND_", "RECV_", "SHARD", "REDUCE_GRAD")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +37,16 @@ class Case:
 
 def of_text(group: str, name: str, text: str, stages: int, microbatches: int) -> Case:
     """A CSV in torch's runtime."""
-    messages = any(word in text for word in MESSAGES)
-    rows = [line.split(",") for line in text.splitlines()]
-    program = Program(len(rows), microbatches, homes_of(rows, stages), text, messages)
+    program = of_csv(text, stages, microbatches)
     options = ReadOptions(stages=stages, microbatches=microbatches)
     return Case(group, name, program, _judged(torch_csv.read(text, name, options)))
 
 
 def in_slots(name: str, text: str, stages: int, microbatches: int) -> Case:
     """A CSV in torch's older runtime, which is locked to slots."""
-    rows = [line.split(",") for line in text.splitlines()]
-    program = Program(len(rows), microbatches, homes_of(rows, stages), text, runner=SLOTS)
-    options = ReadOptions(stages=stages, microbatches=microbatches, profile="torch-multi")
+    profile = "torch-multi"
+    program = of_csv(text, stages, microbatches, profile=profile)
+    options = ReadOptions(stages=stages, microbatches=microbatches, profile=profile)
     return Case("slots", name, program, _judged(torch_csv.read(text, name, options)))
 
 

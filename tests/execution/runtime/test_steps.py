@@ -8,7 +8,7 @@ import torch
 from pipeproof.execution.ranks.processes import Returned
 from pipeproof.execution.runtime._parts import Part, unsplit, witness_of
 from pipeproof.execution.runtime.programs import Program
-from pipeproof.execution.runtime.steps import BEFORE, Share, Told, run
+from pipeproof.execution.runtime.steps import BEFORE, Share, Told, given, run
 
 if TYPE_CHECKING:
     from pipeproof.execution.ranks.processes import Processes
@@ -75,3 +75,10 @@ def test_each_step_has_weights_and_data_of_its_own() -> None:
 
     assert any(not torch.equal(old, new) for old, new in zip(before, part.weights, strict=True))
     assert not torch.equal(witness_of(2, 2, 1).given("X", 0), witness_of(2, 2, 2).given("X", 0))
+
+
+def test_what_is_given_depends_on_the_size_only() -> None:
+    program = Program(2, 1, (0, 1), LEGAL, messages=True)
+
+    assert given(program) == given(Program(1, 1, (0, 0)))
+    assert given(program) != given(Program(2, 2, (0, 1), LEGAL, messages=True))
