@@ -1,7 +1,6 @@
 """`pipeproof check`: judges schedules and says which are legal."""
 
 import importlib
-from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Unpack
@@ -12,14 +11,12 @@ from pipeproof import __version__, engines, reports
 from pipeproof.cli._budget import budget_option, effort
 from pipeproof.cli._exits import Exit, TerminatedError, worst
 from pipeproof.cli._frontier import Bookmark, Stop, frontier_option, stopped_once
-from pipeproof.cli._inputs import Input, expand
+from pipeproof.cli._inputs import Input
 from pipeproof.cli._judge import Judge
 from pipeproof.cli._options import (
-    COUNT,
     Asking,
     asked,
     asking_options,
-    own_options,
     read_options,
     reading_options,
 )
@@ -27,9 +24,8 @@ from pipeproof.cli._output import COLOURS, complain, emit, wants_colour
 from pipeproof.cli._progress import Watch, watching
 from pipeproof.cli._rooms import Member, names
 from pipeproof.cli._seen import NOT_REPRODUCED, confirm_option, witness_of
+from pipeproof.cli._sources import Sourced, source_options, sources
 from pipeproof.cli._why import places, why_option
-from pipeproof.ir.reading import ReadOptions
-from pipeproof.ir.source import Document
 from pipeproof.verdict.result import FileReport, Result
 
 __all__ = ["command", "exit_code"]
@@ -37,13 +33,7 @@ __all__ = ["command", "exit_code"]
 _FAILING = ("refuted", "unknown", "warning", "zero")
 
 
-class _Values(Asking):
-    paths: tuple[str, ...]
-    schedule: str | None
-    object_: str | None
-    ranks: int | None
-    stages_per_rank: int | None
-    option: tuple[str, ...]
+class _Values(Asking, Sourced):
     engine: str
     budget: str | None
     frontier: str | None
@@ -58,14 +48,7 @@ class _Values(Asking):
 
 
 @click.command(name="check", short_help="Judge schedules: legal or not, and why.")
-@click.argument("paths", nargs=-1, metavar="PATH...")
-@click.option("--schedule", metavar="NAME", help="Judge this known schedule, no file.")
-@click.option(
-    "--object", "object_", metavar="MODULE:CLASS", help="Judge this schedule class of your own."
-)
-@click.option("--ranks", type=COUNT, metavar="R", help="With --schedule or --object.")
-@click.option("--stages-per-rank", type=COUNT, metavar="V", help="With --schedule or --object.")
-@click.option("--option", multiple=True, metavar="NAME=VALUE", help="With --schedule.")
+@source_options
 @click.option(
     "--engine",
     type=click.Choice([*names(engines), "all"]),
@@ -136,11 +119,11 @@ def _judged(judge: Judge, values: _Values, watch: Watch, found: list[FileReport]
         click.UsageError: it is not said what to judge.
         InputError: there is no such schedule, or several for one frontier.
     """
-    sources = _sources(values, judge.options)
+    found_at = sources(values, judge.options)
     if judge.bookmark is not None:
-        judge.bookmark.require_one(len(sources))
+        judge.bookmark.require_one(len(found_at))
     try:
-        for source in watch.counted(sources):
+        for source in watch.counted(found_at):
             found.extend(
                 judge.reports(source) if isinstance(source, Input) else [judge.report(source)]
             )
@@ -149,52 +132,6 @@ def _judged(judge: Judge, values: _Values, watch: Watch, found: list[FileReport]
     except TerminatedError:
         return Exit.TERMINATED
     return None
-
-
-def _sources(values: _Values, options: ReadOptions) -> list[Input | Document]:
-    """Return the files to judge, or the schedules that stand in none.
-
-    Raises:
-        click.UsageError: there is none, or of two kinds, or their size is not said.
-        InputError: there is no such schedule, or none of that shape.
-    """
-    kinds = [bool(values["paths"]), values["schedule"] is not None, values["object_"] is not None]
-    if sum(kinds) != 1:
-        said = "Write one of PATH..., --schedule NAME, --object MODULE:CLASS."
-        raise click.UsageError(said)
-    sized = values["ranks"] is not None and values["microbatches"] is not None
-    if kinds[0]:
-        for option, value in (
-            ("--ranks", values["ranks"]),
-            ("--stages-per-rank", values["stages_per_rank"]),
-            ("--option", values["option"]),
-        ):
-            if value:
-                said = f"{option} goes with --schedule or --object, not with a PATH."
-                raise click.UsageError(said)
-        return list(expand(values["paths"]))
-    if not sized:
-        said = "Write --ranks and --microbatches: they are the size of the schedule."
-        raise click.UsageError(said)
-    if values["stages"] is not None:
-        said = "--stages goes with a PATH; write --stages-per-rank."
-        raise click.UsageError(said)
-    return list(_made(values, options))
-
-
-def _made(values: _Values, options: ReadOptions) -> Iterable[Document]:
-    ranks, per_rank = values["ranks"] or 1, values["stages_per_rank"]
-    name = values["schedule"]
-    if name is not None:
-        from pipeproof.cli._known import known  # noqa: PLC0415  imported when needed
-
-        return [known(name, ranks, per_rank, own_options(values["option"]), options)]
-    if values["option"]:
-        said = "--option goes with --schedule, not with --object."
-        raise click.UsageError(said)
-    from pipeproof.cli._object import own_schedule  # noqa: PLC0415
-
-    return own_schedule(values["object_"] or "", ranks, per_rank, options)
 
 
 def _tell(result: Result, values: _Values) -> None:
