@@ -21,6 +21,8 @@ from pipeproof.ir.reading import ReadOptions
 from tests.properties.certifying import certified_text, rechecked
 from tests.properties.mutated import MUTATIONS, Mutation
 from tests.properties.spoilable import FAMILIES, WRITTEN, Case, Places, case
+from tests.properties.spoilable_choices import CHOOSING, Chosen
+from tests.properties.spoilable_choices import SEEDS as CHOSEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from pipeproof.semantics.frame import Frame
     from pipeproof.verdict.verdict import FileVerdict, TransportVerdict
 
-__all__ = ["Row", "caught", "search", "seen", "table"]
+__all__ = ["Row", "caught", "program", "search", "seen", "table"]
 
 SEEDS = 3_000
 PATIENCE = 5
@@ -71,8 +73,10 @@ def differs(made: Case, verdict: FileVerdict) -> bool:
     return any((spot in said) != wrong for spot, wrong in made.early.items())
 
 
-def seen(made: Case) -> tuple[str, ...]:
+def seen(made: Case | Chosen) -> tuple[str, ...]:
     """Who sees that a program is judged wrongly: `machine`, `recheck`, or replay `itself`."""
+    if isinstance(made, Chosen):
+        return made.seen()
     try:
         certified = certified_text(made.text, made.name)
     except ReplayMismatchError:
@@ -83,7 +87,13 @@ def seen(made: Case) -> tuple[str, ...]:
     return tuple(found)
 
 
-def caught(mutation: Mutation, made: Case) -> tuple[str, ...]:
+def program(mutation: Mutation, seed: int) -> Case | Chosen | None:
+    """The program of a seed, of the family of a mutation; None for one with too many states."""
+    family = FAMILIES.get(mutation.edge, "messages")
+    return CHOOSING[family](seed) if family in CHOOSING else case(family, seed)
+
+
+def caught(mutation: Mutation, made: Case | Chosen) -> tuple[str, ...]:
     """Who sees a mutation."""
     with mutation.made():
         return seen(made)
@@ -100,21 +110,27 @@ class Row:
 
 
 @cache
-def unspoiled(family: str, seed: int) -> tuple[str, ...]:
+def unspoiled(made: Case | Chosen) -> tuple[str, ...]:
     """Who sees that a program is judged wrongly although nothing is spoiled."""
-    made = case(family, seed)
-    assert made is not None
     return seen(made)
 
 
-def changed(mutation: Mutation) -> Iterator[Case]:
+def frames(made: Case | Chosen, family: str, seed: int) -> Iterator[Frame]:
+    """The events of a program, in each of its outcomes."""
+    if isinstance(made, Chosen):
+        yield from made.frames()
+    elif events := frame(family, seed):
+        yield events
+
+
+def changed(mutation: Mutation) -> Iterator[Case | Chosen]:
     """The programs of its family that a mutation changes and that are judged rightly without."""
     family = FAMILIES.get(mutation.edge, "messages")
-    for seed in range(-(family in WRITTEN), SEEDS):
-        made, events = case(family, seed), frame(family, seed)
-        if made is None or events is None or not mutation.changes(events):
+    for seed in CHOSEN.get(family, range(-(family in WRITTEN), SEEDS)):
+        made = program(mutation, seed)
+        if made is None or not any(map(mutation.changes, frames(made, family, seed))):
             continue
-        if wrong := unspoiled(family, seed):
+        if wrong := unspoiled(made):
             sys.stderr.write(f"{made.name} is judged wrongly, say {wrong}\n")
         else:
             yield made

@@ -53,7 +53,7 @@ class Mutation:
             names = [n for n, name in enumerate(frame.ops.comms) if name in frame.transport.weak]
             return bool(np.any(np.isin(frame.ops.comm[frame.run.is_message], names)))
         used = {each for order in ORDERS for each in relations(frame.transport, order)}
-        if self.edge not in used:
+        if self.edge not in {"struck", *used}:
             return False
         edges = EDGES[self.edge](frame)
         return _differ(edges, self.spoil(frame, edges))
@@ -190,4 +190,17 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("guarded", "dropped", spoils.everything),
     Mutation("guarded", "readers of the slot dropped", spoils.slot_readers),
     Mutation("guarded", "writers of the slot dropped", spoils.slot_writers),
+    Mutation("readiness", "dropped", spoils.all_of_it),
+    Mutation("readiness", "a reader does not wait for its message", spoils.of_ready(messages=True)),
+    Mutation(
+        "readiness",
+        "a receive does not wait for its message to be posted",
+        spoils.of_ready(messages=False),
+    ),
+    Mutation("readiness", "what cannot be picked runs", spoils.never),
+    Mutation("struck", "dropped", spoils.all_of_it),
+    Mutation(
+        "struck", "a rank that is missing or has stopped goes on", spoils.kept_back(messages=False)
+    ),
+    Mutation("struck", "a message that is dropped arrives", spoils.kept_back(messages=True)),
 )

@@ -64,6 +64,8 @@ FAMILIES = {
     "collective_order": "kinds",
     "guarded": "guarded",
     "weak": "weak",
+    "readiness": "ready",
+    "struck": "faults",
 }
 """The family of programs that has most edges of a relation; `messages` for the others."""
 

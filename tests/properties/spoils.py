@@ -356,3 +356,31 @@ def slot_writers(frame: Frame, edges: Edges) -> Edges:
 
 def slot_readers(frame: Frame, edges: Edges) -> Edges:
     return _without(edges, ~_behind_writers(frame))
+
+
+# ready ranks, faults
+
+
+def all_of_it(frame: Frame, edges: Edges) -> Edges:
+    return never(frame, everything(frame, edges))
+
+
+def of_ready(*, messages: bool) -> Spoil:
+    """Readers do not wait for their messages, or receives not for theirs to be posted."""
+
+    def spoil(frame: Frame, edges: Edges) -> Edges:
+        ready = frame.run.ready
+        count = 0 if ready is None else len(ready.completed)
+        return edges._replace(pairs=edges.pairs[count:] if messages else edges.pairs[:count])
+
+    return spoil
+
+
+def kept_back(*, messages: bool) -> Spoil:
+    """A message that is dropped arrives, or a rank that has stopped goes on."""
+
+    def spoil(frame: Frame, edges: Edges) -> Edges:
+        moving = edges.never >= frame.first_transfer
+        return edges._replace(never=edges.never[moving != messages])
+
+    return spoil
