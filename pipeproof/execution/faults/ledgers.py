@@ -4,7 +4,7 @@ Each operation that is kept can be run again from its state alone. A bit of what
 makes, or of weights that it reads, can be turned on purpose.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from functools import partial
 from typing import NamedTuple
@@ -13,11 +13,13 @@ import torch
 from torch import Tensor
 
 from pipeproof.execution._asked import Asked
-from pipeproof.execution._compute import Compute, Made, _Entered
+from pipeproof.execution._compute import Compute, Made
 from pipeproof.execution._gradients import Gradients
 from pipeproof.execution._graph import Graph
+from pipeproof.execution._graphs import Graphs
 from pipeproof.execution._touches import what_of
 from pipeproof.execution._weights import Held, Weights
+from pipeproof.execution.faults.findings import DIRECTIONS
 from pipeproof.execution.faults.localise import Entry
 from pipeproof.execution.faults.states import Operation, Run, State
 from pipeproof.execution.reference import Reference
@@ -28,15 +30,9 @@ from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.transport import Match
 from pipeproof.ir.values import ValueKind
 
-__all__ = ["Bit", "Flip", "Recorded", "recorded", "turned"]
+__all__ = ["Bit", "Flip", "Recorded", "prepared", "recorded", "turned"]
 
-_DIRECTIONS: Mapping[Kind, str] = {
-    Kind.F: "forward",
-    Kind.B: "backward",
-    Kind.I: "backward of the input",
-    Kind.W: "backward of the weights",
-    Kind.STEP: "step",
-}
+_REPLAYED = (Kind.F, Kind.B, Kind.I, Kind.W)
 
 
 class Bit(Enum):
@@ -103,63 +99,68 @@ class _Marred(Weights):
         }
 
 
+class _Graph(Graph):
+    """A forward that notes what its last backward read: the gradient, what was kept, weights."""
+
+    read: tuple[Tensor, Tensor, tuple[Tensor, ...]] | None = None
+
+    def backward(
+        self, gradient: Tensor, kept: Tensor, weights: Sequence[Tensor]
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Return the gradients of the input and of the weights."""
+        self.read = self.read or (gradient, kept, tuple(weights))
+        return super().backward(gradient, kept, weights)
+
+
+class _Graphs(Graphs):
+    def _made(self, weights: list[Tensor], value: Tensor, at: Circumstances) -> Graph:
+        return _Graph(lambda own, entered: self.witness.run(own, entered, at), weights, value)
+
+
 class _Noting(Compute):
     """Computes, and notes for each operation what it worked on and what it made."""
 
     def __init__(self, of: Compute, flip: Flip | None) -> None:
         super().__init__(of.touches, of.asked, of.reference, of.memory, of.weights)
+        self.graphs = _Graphs(self.asked, self.reference)
         self.flip, self.ledger = flip, list[Entry]()
-        self._gradient_read: list[Tensor] = []
-        self._kept_read: list[Tensor] = []
-        self._weights_read: list[Tensor] = []
 
     def start(self, row: int) -> Made:
         """Run a computation on what is there now, and note it."""
-        kind, (stage, microbatch) = Kind(int(self.ops.kind[row])), self._identity(row)
-        flip = self.flip if self._is_hit(kind, stage, microbatch) else None
+        kind = Kind(int(self.ops.kind[row]))
+        stage, microbatch = int(self.ops.stage[row]), int(self.ops.microbatch[row])
+        direction = DIRECTIONS[kind] if kind in _REPLAYED else ""
+        hit = self.flip is not None and self.flip[:3] == (stage, microbatch, direction)
+        flip = self.flip if hit else None
         if flip is not None and flip.weights and isinstance(self.weights, _Marred):
             self.weights.armed = flip
-        self._gradient_read, self._kept_read = [], []
+        before = self.graphs.get(stage, microbatch)
+        if isinstance(before, _Graph):
+            before.read = None
         made = super().start(row)
-        graph = self._graphs.get((stage, microbatch))
-        if kind not in _DIRECTIONS or graph is None or not (made.puts or made.adds):
+        graph = self.graphs.get(stage, microbatch)
+        if not direction or not isinstance(graph, _Graph) or not (made.puts or made.adds):
             return made
         if flip is not None and not flip.weights:
             made = _marred(made, flip)
-        self.ledger.append(self._entry(row, kind, graph, made))
+        operation = Operation(int(self.ops.rank[row]), stage, microbatch, direction)
+        self.ledger.append(self._entry(operation, kind, graph, made))
         return made
 
-    def _is_hit(self, kind: Kind, stage: int, microbatch: int) -> bool:
-        return self.flip is not None and self.flip[:3] == (stage, microbatch, _DIRECTIONS.get(kind))
-
-    def _gradient(self, row: int, entered: _Entered) -> Tensor:
-        self._gradient_read = [super()._gradient(row, entered)]
-        return self._gradient_read[0]
-
-    def _kept(self, row: int, entered: _Entered, code: int) -> Tensor:
-        self._kept_read = [super()._kept(row, entered, code)]
-        return self._kept_read[0]
-
-    def _tensors(self, stage: int, microbatch: int, held: Mapping[int, Held]) -> list[Tensor]:
-        self._weights_read = super()._tensors(stage, microbatch, held)
-        return self._weights_read
-
-    def _entry(self, row: int, kind: Kind, graph: Graph, made: Made) -> Entry:
-        stage, microbatch = self._identity(row)
-        rank, version = int(self.ops.rank[row]), self._version(stage, microbatch)
+    def _entry(self, operation: Operation, kind: Kind, graph: _Graph, made: Made) -> Entry:
+        stage, microbatch = operation.stage, operation.microbatch
         at = self._at.get((stage, microbatch), self.reference.at(stage, microbatch))
-        operation = Operation(rank, stage, microbatch, _DIRECTIONS[kind])
-        outputs = _outputs(made)
-        if kind is Kind.F:
-            inputs: tuple[Tensor, ...] = (graph.leaf,)
-            run: Run = partial(_forward, self.witness, at)
-        else:
-            own = self._kept_read[0][: graph.leaf.numel()].reshape(graph.leaf.shape)
-            inputs = (own, self._gradient_read[0], *graph.weights)
+        inputs: tuple[Tensor, ...] = (graph.leaf,)
+        weights: Sequence[Tensor] = graph.weights
+        run: Run = partial(_forward, self.witness, at)
+        if kind is not Kind.F and graph.read is not None:
+            gradient, kept, weights = graph.read
+            own = kept[: graph.leaf.numel()].reshape(graph.leaf.shape)
+            inputs = (own, gradient, *graph.weights)
             through = any(what_of(value) == ValueKind.B for _, _, value in made.puts)
             run = partial(_backward, self.witness, at, through=through, adds=bool(made.adds))
-        state = State.of(inputs, self._weights_read, version, str(at))
-        return Entry(operation, state, outputs, run)
+        state = State.of(inputs, weights, self._version(stage, microbatch), str(at))
+        return Entry(operation, state, _outputs(made), run)
 
     def _version(self, stage: int, microbatch: int) -> int:
         return max(self.asked.version(stage, k, microbatch) for k in self.asked.weights)
@@ -250,7 +251,7 @@ class Recorded(Replayer):
         if kind is not Kind.STEP or row not in self._updates:
             return
         made = self._updates[row]
-        operation = Operation(int(self.ops.rank[row]), stage, -1, _DIRECTIONS[kind])
+        operation = Operation(int(self.ops.rank[row]), stage, -1, DIRECTIONS[kind])
         flip = self.noting.flip
         if flip is not None and flip[:3] == (stage, -1, operation.direction):
             wrong = turned(list(made.values()), flip.bit, flip.element)
@@ -268,9 +269,16 @@ def recorded(
     Raises:
         UnsupportedFeatureError: the witness cannot show what the schedule asks.
     """
+    return Recorded(run, match, prepared(run, name, seed), flip=flip)
+
+
+def prepared(run: AsRun, name: str, seed: int) -> Witness:
+    """Return the witness for a schedule, with equal copies and a scale that keeps numbers whole.
+
+    Raises:
+        UnsupportedFeatureError: the witness cannot show what the schedule asks.
+    """
     torch.set_num_threads(1)
-    schedule = run.schedule
-    model = witness(name, schedule.stages, schedule.microbatches, seed)
+    model = witness(name, run.schedule.stages, run.schedule.microbatches, seed)
     asked = Asked(run, len(model.shapes))
-    model = model.like(asked.alike, asked.scale)
-    return Recorded(run, match, model, flip=flip)
+    return model.like(asked.alike, asked.scale)

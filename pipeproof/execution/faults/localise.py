@@ -15,7 +15,7 @@ from torch import Tensor
 
 from pipeproof.execution.faults.states import Operation, Run, State, carried_out, digest
 
-__all__ = ["Entry", "Found", "Peer", "Says", "first_fault", "localise", "replaying"]
+__all__ = ["Entry", "Found", "Peer", "Says", "against", "first_fault", "localise", "replaying"]
 
 _ENOUGH = 3  # peers from which on one of them can be named
 
@@ -118,13 +118,13 @@ def _preconditions(peers: Sequence[Peer]) -> str:
     for name in next(iter(told.values())):
         said = {rank: each[name] for rank, each in told.items()}
         if len(set(said.values())) > 1:
-            odd = _against(said)
+            odd = against(said)
             where = f" on rank {odd[0]}" if len(odd) == 1 else ""
             return f"{name}{where}"
     return ""
 
 
-def _against(said: Mapping[int, str]) -> list[int]:
+def against(said: Mapping[int, str]) -> list[int]:
     """Return who says something else than a majority of at least two; nobody without one."""
     (most, count), *_ = Counter(said.values()).most_common(1)
     if len(said) < _ENOUGH or 2 * count <= len(said):
@@ -138,8 +138,8 @@ def _weights(operation: Operation, peers: Sequence[Peer]) -> Found | None:
     said = {each.rank: digest(each.state.weights) for each in own}
     if len(set(said.values())) < 2:  # noqa: PLR2004  all are equal
         return None
-    odd = _against(said)
-    again = _against({each.rank: digest(each.state.copied().weights) for each in own})
+    odd = against(said)
+    again = against({each.rank: digest(each.state.copied().weights) for each in own})
     if len(odd) != 1 or again != odd:
         return Found(Says.DISAGREEMENT, operation, what="weights", why=_ranks(said))
     others = [each for each in own if each.rank != odd[0]]
@@ -155,7 +155,7 @@ def _outputs(operation: Operation, peers: Sequence[Peer]) -> Found:
     made = {each.rank: _made(each) for each in peers}
     if len(set(made.values())) == 1:
         return Found(Says.AGREED, operation)
-    odd = _against(made)
+    odd = against(made)
     if len(odd) != 1:
         return Found(Says.DISAGREEMENT, operation, what="outputs", why=_ranks(made))
     suspect = next(each for each in peers if each.rank == odd[0])
