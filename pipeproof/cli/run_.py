@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
+from pipeproof.cli._device import device_option, streams_of
 from pipeproof.cli._exits import Exit, worst
 from pipeproof.cli._inject import Injecting, inject_options
 from pipeproof.cli._options import Asking, asked, read_options, reading_options, transport_option
@@ -18,6 +19,7 @@ from pipeproof.verdict.verdict import Outcome, TransportVerdict
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pipeproof.cli._device import OnStreams
     from pipeproof.cli._processes import OnRanks
     from pipeproof.execution.confirm import Ran
     from pipeproof.ir.faults import Policy
@@ -37,6 +39,7 @@ class _Values(Asking):
     orders: int
     seed: int
     processes: str | None
+    device: str
     runtime: str | None
     inject: tuple[str, ...]
     policy: "Policy | None"
@@ -58,6 +61,7 @@ class _Values(Asking):
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the data.")
 @processes_option
+@device_option
 @runtime_option
 @inject_options
 @format_option
@@ -70,7 +74,8 @@ def command(**values: Unpack[_Values]) -> int:
     is 4 where the run shows something else, and 3 where the model cannot show the schedule.
 
     With --processes gloo each rank is a process of its own, and its messages are those of torch.
-    Transports that gloo is no witness of are passed over. With --runtime torch a CSV of torch runs
+    Transports that gloo is no witness of are passed over. With --device each rank is two or more
+    streams, and events alone keep their order. With --runtime torch a CSV of torch runs
     in torch's own pipeline runtime, and the code is 4 where it does not do what the verdict says.
     """
     needs_torch()
@@ -78,6 +83,7 @@ def command(**values: Unpack[_Values]) -> int:
     from pipeproof.execution.provenance import settled  # noqa: PLC0415  torch, when needed
 
     document, question = only(values["path"], read_options(values)), asked(values)
+    streams = streams_of(values)
     if values["runtime"]:
         return InRuntime(document, question, values).run()
     if values["inject"]:
@@ -86,7 +92,7 @@ def command(**values: Unpack[_Values]) -> int:
     verdict = api.judge(document, question, kept)
     teller = Teller("pipeproof.run/1", values["format_"], verbose=values["verbose"])
     with settled(), ranks_of(values["processes"], values["witness"]) as ranks:
-        running = _Running(document, kept, values, teller, ranks)
+        running = _Running(document, kept, values, teller, streams or ranks)
         codes = [running.under(each) for each in running.shown(verdict.transports)]
     teller.close("runs", path=document.name, verdict=verdict.verdict)
     return worst(set(codes)) if codes else Exit.UNKNOWN
@@ -101,7 +107,7 @@ class _Running:
         kept: "list[tuple[Model, Decision]]",
         values: _Values,
         teller: Teller,
-        ranks: "OnRanks | None",
+        ranks: "OnRanks | OnStreams | None",
     ) -> None:
         self.document, self.kept, self.values, self.teller = document, kept, values, teller
         self.ranks = ranks
@@ -140,7 +146,13 @@ class _Running:
         self.teller.tell(
             f"{self.document.name}: {verdict.name}: {text}",
             {"transport": verdict.name, "verdict": verdict.outcome.value, **said},
-            lambda: came_of(self.document, verdict.name, self.values["witness"], seeds),
+            lambda: came_of(
+                self.document,
+                verdict.name,
+                self.values["witness"],
+                seeds,
+                device=self.values["device"],
+            ),
         )
 
     def _legal(self, verdict: TransportVerdict) -> Exit:

@@ -28,7 +28,7 @@ _SAID = {
 
 
 def refused(asked: Asked) -> Iterator[str]:
-    """Yield what of a schedule is not run on streams."""
+    """Yield what of a schedule streams do not show."""
     ops = asked.ops
     for kind, what in _NOT_RUN.items():
         if bool(ops.is_kind(kind).any()):
@@ -67,7 +67,7 @@ class Rows:
             UnsupportedFeatureError: something in them is not run on streams.
         """
         for what in refused(asked):
-            message = f"not run on streams: {what}"
+            message = f"streams do not show {what}"
             raise UnsupportedFeatureError(message)
         self.asked = asked
         self._weights = Weights(asked, reference)

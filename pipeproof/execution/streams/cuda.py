@@ -33,12 +33,12 @@ class Cuda:
         Raises:
             UsageError: there is none.
         """
+        os.environ.setdefault(_QUEUES, str(_STREAMS))
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         why = missing()
         if why is not None:
             problem = Problem("--device", 1, 1, f"no CUDA device: {why}", "write cpu-streams")
             raise UsageError([problem])
-        os.environ.setdefault(_QUEUES, str(_STREAMS))
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         self.name = f"{torch.cuda.get_device_name(0)}, {os.environ[_QUEUES]} hardware queues"
         self._streams: list[torch.cuda.Stream] = []
         self._events: list[torch.cuda.Event] = []

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from pipeproof.errors import ReplayMismatchError, UnsupportedFeatureError
 from pipeproof.execution._memory import same
-from pipeproof.execution.confirm import Answer, Claim, Confirmed, Ran
+from pipeproof.execution.confirm import SEEDS, Answer, Claim, Confirmed, Ran
 from pipeproof.execution.orders import Events as Numbers
 from pipeproof.execution.orders import Guards, Style, extended
 from pipeproof.execution.streams._state import Seen
@@ -35,7 +35,6 @@ _GRADIENTS = (Kind.REDUCE, Kind.ZERO, Kind.SCALE, Kind.STEP, Kind.SKIP, Kind.B, 
 _UNITS = 12
 _SEEDS = 9
 """How many free orders are tried."""
-_DATA = 2
 
 
 class Modelled(NamedTuple):
@@ -269,10 +268,10 @@ def _orders(
 ) -> Iterator[tuple[str, Running]]:
     """Yield runs of a counterexample, and how each of them was run."""
     paces = (Pace.COPIES, Pace.COMPUTE, Pace.ANY)
-    data = [Unsplit(model.run, seed) for seed in range(_DATA)]
+    data = [Unsplit(model.run, seed) for seed in SEEDS]
     for forced in (False, True):
         for seed in range(_SEEDS):
-            running = Running(model.run, model.match, device(seed), data[seed % _DATA])
+            running = Running(model.run, model.match, device(seed), data[seed % len(data)])
             begun = _events(running, claim.trace)
             style = list(Style)[seed % len(Style)]
             rest = extended(model.guards, _numbers(running), begun, style=style, seed=seed)

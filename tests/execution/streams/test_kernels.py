@@ -93,5 +93,5 @@ def test_a_reduction_brings_the_other_replica() -> None:
 def test_what_is_not_run_is_said(program: str, keys: dict[str, object], what: str) -> None:
     model = only(made.text(program, **keys))
 
-    with pytest.raises(UnsupportedFeatureError, match=f"not run on streams: {what}"):
+    with pytest.raises(UnsupportedFeatureError, match=f"streams do not show {what}"):
         running(model, queues(0))
