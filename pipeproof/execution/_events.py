@@ -4,6 +4,8 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+import numpy as np
+
 from pipeproof.errors import ReplayMismatchError
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.as_run import AsRun
@@ -77,6 +79,43 @@ class Events:
         """
         reading = _Words(self)
         return tuple(reading.event(step) for step in steps)
+
+    def require_order(self, order: Iterable[int]) -> None:
+        """Check what no transport changes: a rank's program is run in its order.
+
+        A message leaves after its send is posted, and arrives after that and its receive.
+
+        Raises:
+            ReplayMismatchError: one of the events cannot happen where it stands.
+        """
+        happened: set[int] = set()
+        for event in order:
+            if not happened.issuperset(self._needed(event)):
+                message = f"event {event} cannot happen where the execution says that it does"
+                raise ReplayMismatchError(message)
+            happened.add(event)
+
+    def _needed(self, event: int) -> Iterable[int]:
+        """Yield what comes before an event in every execution."""
+        if event < self.ends:
+            if event % 2 or event // 2 not in self.run.rank_start:
+                yield event - 1
+        elif event < self.first_transfer:
+            first, last = self.run.rank_start[event - self.ends : event - self.ends + 2].tolist()
+            if first < last:
+                yield 2 * last - 1
+        else:
+            number, arrives = divmod(event - self.first_transfer, 2)
+            transfer = self.transfers[number]
+            if transfer.send >= 0:
+                yield event - 1 if arrives else self._started(transfer.send)
+            if arrives and transfer.receive >= 0:
+                yield self._started(transfer.receive)
+
+    def _started(self, row: int) -> int:
+        """Return the event with which a row is posted."""
+        first_row = self.run.operations.first_row
+        return 2 * (int(np.searchsorted(first_row, row, side="right")) - 1)
 
     def text(self, row: int) -> str:
         """Return an operation in the words of its author, or of its framework."""

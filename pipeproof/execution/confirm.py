@@ -159,9 +159,10 @@ def _shown(
     for style, seed, follows in _orders():
         replayer = set_up(run, match, witness, seed, late=style is Style.MESSAGES_LATE)
         begun = _events(replayer, claim.trace) if follows else ()
-        replayer.play(begun)
+        replayer.events.require_order(begun)
         events = Events(len(replayer.events), replayer.events.first_transfer)
-        replayer.play(extended(guards, events, begun, style=style, seed=seed))
+        rest = extended(guards, events, begun, style=style, seed=seed)
+        replayer.play((*begun, *rest))
         replayer.finish()
         for met, illegal in _matching(replayer, claim):
             yield met, illegal, follows

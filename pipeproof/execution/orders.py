@@ -9,6 +9,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from pipeproof.errors import ReplayMismatchError
+
 __all__ = ["Credits", "Events", "Guards", "Style", "extended"]
 
 _Ints = npt.NDArray[np.int64]
@@ -77,9 +79,14 @@ def extended(
         begun: what has happened, in an order in which it may.
         style: what is preferred.
         seed: which order of many.
+
+    Raises:
+        ReplayMismatchError: what is said to have begun cannot happen in that order.
     """
     rng = Random(seed)  # noqa: S311  which order of many
-    return _Extension(guards, events.number, begun, _rank(style, rng, events.moving)).run()
+    extension = _Extension(guards, events.number, _rank(style, rng, events.moving))
+    extension.begin(begun)
+    return extension.run()
 
 
 def _rank(style: Style, rng: Random, moving: int) -> Callable[[int], tuple[int, float]]:
@@ -97,7 +104,6 @@ class _Extension:
         self,
         guards: Guards,
         events: int,
-        begun: Iterable[int],
         rank: Callable[[int], tuple[int, float]],
     ) -> None:
         self.guards, self.events, self.rank = guards, events, rank
@@ -113,13 +119,12 @@ class _Extension:
             for credit in guards.credits
             for n, event in enumerate(credit.drained)
         }
-        self.begun = set(begun)
         for event in np.flatnonzero(self.waits == 0).tolist():
             self._offer(event)
 
     def _offer(self, event: int) -> None:
         if not self.guards.never[event]:
-            if event >= self.events or event in self.begun:
+            if event >= self.events:
                 self._happen(event)
             else:
                 heappush(self.able, ((bool(self.guards.held[event]), *self.rank(event)), event))
@@ -134,15 +139,29 @@ class _Extension:
             for after in self.then[self.first[now] : self.first[now + 1]].tolist():
                 self.waits[after] -= 1
                 if self.waits[after] == 0 and not self.guards.never[after]:
-                    if after >= self.events or after in self.begun:
+                    if after >= self.events:
                         ready.append(after)
                     else:
                         self._offer(after)
+
+    def begin(self, begun: Iterable[int]) -> None:
+        """Let events happen in the order in which they are said to."""
+        for event in begun:
+            if not (0 <= event < self.events and self._may_happen(event)):
+                message = f"event {event} cannot happen where the execution says that it does"
+                raise ReplayMismatchError(message)
+            self._happen(event)
+
+    def _may_happen(self, event: int) -> bool:
+        waits = bool(self.waits[event]) or bool(self.guards.never[event])
+        return not (waits or self.happened[event] or self._lacks_credit(event))
 
     def run(self) -> tuple[int, ...]:
         order: list[int] = []
         while self.able:
             _, event = heappop(self.able)
+            if self.happened[event]:
+                continue
             if self._lacks_credit(event):
                 self.short.append(event)
                 continue

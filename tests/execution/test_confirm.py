@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import islice
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +15,7 @@ from pipeproof.schedules import generate, names
 from pipeproof.verdict.telling import trace
 from pipeproof.verdict.verdict import TraceStep
 from tests.execution.moved import MOVES, moved
-from tests.execution.played import SPECS, answers, claims, document, models, ran
+from tests.execution.played import SPECS, answers, claims, document, models, order, ran
 from tests.interpreter.mutations import RULES, mutants
 from tests.semantics import made
 
@@ -201,6 +202,40 @@ def test_what_is_claimed_of_a_legal_schedule_is_not_reproduced(rule: str) -> Non
 
     assert found.answer is Answer.NOT_REPRODUCED
     assert found.why == "nothing illegal was met at its places"
+
+
+def test_an_execution_that_cannot_happen_shows_nothing() -> None:
+    (model,) = models(document(made.text(*PASSED, transport="buffered")))
+    match, graph = model.frame.transport.match, model.happens_before
+    forward = 2 * int(model.frame.run.rank_start[1]) + 2  # 1F0, before its receive has begun
+
+    found = confirm(model.frame.run, match, graph, Claim("PP401", ((1, 1),), (forward,)))
+
+    assert found.answer is Answer.NOT_REPRODUCED
+    assert found.why.endswith("cannot happen where the execution says that it does")
+
+
+@pytest.mark.parametrize("part", [0, 1])
+def test_what_is_made_up_of_legal_schedules_is_never_confirmed(part: int) -> None:
+    rng = Random(part)
+    texts = [path.read_text() for path in LEGAL if path.name not in OUTSIDE]
+    for text in rng.sample(texts, 10):
+        model = rng.choice([*models(document(text))])
+        ops = model.frame.ops
+        places = {
+            (int(ops.rank[row]), int(ops.position[row]))
+            for row in rng.sample(range(len(ops)), min(6, len(ops)))
+        }
+        happened = order(model, part)
+        begun = list(happened[: rng.randrange(len(happened))])
+        if rng.random() < 0.5:
+            rng.shuffle(begun)
+        rule = rng.choice([*CONFIRMABLE, "PP301", "PP205"])
+        claim = Claim(rule, tuple(places), tuple(begun), rng.random() < 0.8)
+
+        found = confirm(model.frame.run, model.frame.transport.match, model.happens_before, claim)
+
+        assert found.answer is not Answer.CONFIRMED, (rule, found.why, text)
 
 
 def test_a_trace_that_the_schedule_does_not_have_is_not_reproduced() -> None:

@@ -1,7 +1,9 @@
 from itertools import permutations
 
 import numpy as np
+import pytest
 
+from pipeproof.errors import ReplayMismatchError
 from pipeproof.execution.orders import Events, Style, extended
 from tests.execution.played import document, models, order
 from tests.semantics import made
@@ -68,3 +70,12 @@ def test_an_extension_goes_on_from_what_has_begun_and_ends_where_nothing_can() -
     found = extended(model.happens_before, events, (0,))
 
     assert found == (4,)
+
+
+@pytest.mark.parametrize("begun", [(1,), (0, 0), (10,), (99,), (-1,)])
+def test_what_cannot_have_begun_so_is_refused(begun: tuple[int, ...]) -> None:
+    model = made.model(*made.CROSSED, under="rendezvous", stages=2, fragment=True)
+    events = Events(model.events, model.frame.first_transfer)
+
+    with pytest.raises(ReplayMismatchError):
+        extended(model.happens_before, events, begun)
