@@ -16,7 +16,7 @@ from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.operations import ANY
 from pipeproof.ir.schedule import Plain, Schedule
 
-__all__ = ["Asked", "Line"]
+__all__ = ["Asked", "Line", "names"]
 
 _BACKWARDS = (Kind.B, Kind.I, Kind.W)
 _READERS = (Kind.F, *_BACKWARDS, Kind.R)
@@ -370,6 +370,14 @@ class Asked:
     @cached_property
     def _forwards(self) -> dict[tuple[int, int], list[int]]:
         return self._rows_of(Kind.F)
+
+
+def names(run: AsRun) -> int:
+    """Return how many weights a stage must have for every name of the file to be one's own."""
+    said = run.operations.attributes.values()
+    parameters = {each["param"] for each in said if "param" in each}
+    buckets = {each["bucket"] for each in said if "bucket" in each}
+    return max(len(parameters) + 1, len(buckets))
 
 
 def _slots(*, schedule: Schedule, policy: str) -> int | None:

@@ -40,7 +40,7 @@ class Names:
             raise UnsupportedFeatureError(message)
         self.weights = range(weights)
         self.parameters, self.buckets = tuple(parameters), tuple(buckets)
-        order = [k for k in _SPREAD if k < weights]
+        order = [*(k for k in _SPREAD if k < weights), *range(len(_SPREAD), weights)]
         shared = cycle(self.parameters) if not rest else self.parameters
         self._parameter = {k: name for name, k in zip(shared, order, strict=False)}
 

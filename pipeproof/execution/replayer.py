@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 
 from pipeproof.errors import ReplayMismatchError
-from pipeproof.execution._asked import Asked
+from pipeproof.execution._asked import Asked, names
 from pipeproof.execution._compute import Compute, Made
 from pipeproof.execution._events import Events
 from pipeproof.execution._gradients import Gradients
@@ -388,7 +388,7 @@ def set_up(
     """
     torch.set_num_threads(1)
     schedule = run.schedule
-    model = witness(name, schedule.stages, schedule.microbatches, seed)
+    model = witness(name, schedule.stages, schedule.microbatches, seed).wide(names(run))
     asked = Asked(run, len(model.shapes))
     model = model.like(asked.alike, asked.scale)
     return Replayer(run, match, model, late=late)

@@ -23,6 +23,7 @@ __all__ = ["EXACT", "WITNESSES", "Circumstances", "InexactError", "Witness", "wi
 WIDTH = 4
 EXACT = "linear"
 _LIMIT = 2.0**53
+_MORE = 60  # weights that a stage may have beside its own
 _MODULUS = 5  # weights of the exact witness stay within -2 and 2
 
 
@@ -47,7 +48,8 @@ class Witness:
 
     `alike` names for a stage another one whose first weights it has; `scale` multiplies the loss,
     so that shares of a gradient are whole numbers. `tall` and `short` are the rows of a microbatch
-    and of the last one. Weight `k` of a stage has the shape `shapes[k]`.
+    and of the last one. Weight `k` of a stage has the shape `shapes[k]`; `more` of them are added
+    to its input, each with a factor of its own.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Witness:
     alike: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
     tall: int = 3
     short: int = 2
+    more: int = 0
 
     @property
     def exact(self) -> bool:
@@ -72,7 +75,7 @@ class Witness:
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         """The shapes of the weights of a stage."""
-        return WITNESSES[self.name].shapes
+        return WITNESSES[self.name].shapes + (_LINE,) * self.more
 
     @property
     def random(self) -> bool:
@@ -83,6 +86,11 @@ class Witness:
     def statistics(self) -> bool:
         """Whether stages keep statistics of what they have seen."""
         return WITNESSES[self.name].statistics
+
+    def wide(self, weights: int) -> "Witness":
+        """Return the witness with at least so many weights a stage, up to a limit."""
+        own = len(WITNESSES[self.name].shapes)
+        return replace(self, more=min(max(weights - own, 0), _MORE))
 
     def like(self, alike: Mapping[int, int], scale: int) -> "Witness":
         """Return the witness with stages that start alike, and with another scale of its loss."""
@@ -122,7 +130,10 @@ class Witness:
 
     def run(self, weights: Sequence[Tensor], value: Tensor, at: Circumstances = _NONE) -> Tensor:
         """Return what a stage makes of an input."""
-        made = WITNESSES[self.name].apply(weights, value, at)
+        own = len(WITNESSES[self.name].shapes)
+        for factor, shift in enumerate(weights[own:], 2):
+            value = value + factor * shift
+        made = WITNESSES[self.name].apply(weights[:own], value, at)
         if at.context is not None:
             made = made + self._context(at.context, made)
         return made

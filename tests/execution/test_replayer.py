@@ -292,7 +292,7 @@ def test_an_event_that_does_not_exist_or_has_happened_is_refused() -> None:
         ("0F0; 0B0; 0STEP", {"weights": {"policy": "latest"}}, "latest"),
         ("CHOOSE x a|b; 0F0; 0B0", {}, "chooses"),
         (
-            "; ".join(("0F0", *(f"0B0 param={name}" for name in "abcde"))),
+            "; ".join(("0F0", *(f"0B0 param=p{n}" for n in range(70)))),
             {},
             "the file names more",
         ),
@@ -303,6 +303,17 @@ def test_what_no_witness_shows_is_refused(program: str, keys: dict[str, object],
 
     with pytest.raises(UnsupportedFeatureError, match=why):
         set_up(run, Match.ORDER)
+
+
+def test_each_of_many_parameters_has_a_weight_of_its_own() -> None:
+    whole = "; ".join(("0F0", *(f"0B0 param=p{n}" for n in range(20)), "0STEP"))
+
+    assert not played(made.text(whole)).met
+    for name in ("p0", "p3", "p4", "p19"):
+        found = played(made.text(whole.replace(f"0B0 param={name};", f"0B0 c=0 param={name};"))).met
+        assert [(each.illegal.fault, each.illegal.visible) for each in found if each.illegal] == [
+            (Fault.GRADIENT, True)
+        ]
 
 
 def test_a_rank_that_runs_what_is_ready_is_refused() -> None:
