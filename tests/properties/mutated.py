@@ -203,7 +203,4 @@ MUTATIONS: tuple[Mutation, ...] = (
         "struck", "a rank that is missing or has stopped goes on", spoils.kept_back(messages=False)
     ),
     Mutation("struck", "a message that is dropped arrives", spoils.kept_back(messages=True)),
-    Mutation(
-        "struck", "the copy of a message leaves before the original", spoils.where(spoils.moved)
-    ),
 )

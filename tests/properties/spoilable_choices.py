@@ -194,5 +194,5 @@ def faulty(seed: int) -> Chosen | None:
 
 CHOOSING: Mapping[str, Callable[[int], Chosen | None]] = {"ready": ready, "faults": faulty}
 """The program of a seed, for each family; None for one with too many states."""
-SEEDS: Mapping[str, range] = {"ready": range(-3, 40), "faults": range(300)}
+SEEDS: Mapping[str, range] = {"ready": range(-3, 40), "faults": range(120)}
 """The seeds of each family that are looked through; those below zero are written."""

@@ -97,7 +97,6 @@ SEEDS: dict[str, int] = {
     "struck: dropped": 11,
     "struck: a rank that is missing or has stopped goes on": 11,
     "struck: a message that is dropped arrives": 15,
-    "struck: the copy of a message leaves before the original": 269,
 }
 """A program of the family of its edge in which each mutation is seen."""
 
