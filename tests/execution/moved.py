@@ -21,7 +21,7 @@ SHAPES = [
     for microbatches in (2, 3, 4, 5, 6)
     if microbatches % ranks == 0
 ]
-MOVES = {  # what is moved, and behind or before what: kinds of instructions
+MOVES = {  # what is moved (a SEND: repeated), and behind or before what: kinds of instructions
     "PP401": ("RECV F", "F"),
     "PP403": ("RECV B", "BI"),
     "PP402": ("F", "BI"),
@@ -29,6 +29,7 @@ MOVES = {  # what is moved, and behind or before what: kinds of instructions
     "PP405": ("F", "SEND F"),
     "PP406": ("UNSHARD", "F"),
     "PP202": ("RECV", "RECV"),
+    "PP303": ("SEND", "SEND"),
 }
 
 
@@ -62,7 +63,7 @@ def _moved(rng: Random, rule: str) -> str | None:
     if not pairs:
         return None
     first, second = rng.choice(pairs)
-    program.insert(second, program.pop(first))
+    program.insert(second, program[first] if rule == "PP303" else program.pop(first))
     return made.text(
         *("; ".join(each) for each in programs),
         microbatches=microbatches,
@@ -72,6 +73,8 @@ def _moved(rng: Random, rule: str) -> str | None:
 
 
 def _fits(one: str, other: str, what: str, behind: str) -> bool:
+    if what == "SEND":
+        return "SEND" in one
     if what == "RECV":
         same = "RECV_F" if "RECV_F" in one else "RECV_B"
         return same in one and same in other and _stage(one) == _stage(other)
