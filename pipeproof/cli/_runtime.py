@@ -59,13 +59,14 @@ class InRuntime:
 
         from pipeproof import api  # noqa: PLC0415  what judges is imported when needed
         from pipeproof.execution.provenance import settled  # noqa: PLC0415  torch
-        from pipeproof.execution.runtime.predicted import compared  # noqa: PLC0415
+        from pipeproof.execution.runtime.predicted import compared, covered  # noqa: PLC0415
         from pipeproof.execution.runtime.ran import Runtime  # noqa: PLC0415
 
         if self.question.transports not in ((), (_GLOO,)):
             _refuse("torch's runtime is run over gloo; leave out other transports")
         program = self._program()
         verdict = api.judge(self.document, replace(self.question, transports=(_GLOO,)))
+        program = covered(program, verdict.transports[0])
         with settled(), Runtime() as runtime:
             ran = runtime.run(program)
             found = compared(program, verdict.transports[0], ran)
@@ -118,7 +119,13 @@ class InRuntime:
                 **({} if first is None else {"rule": first.rule}),
             },
             lambda: {
-                **came_of(self.document, _GLOO, EXACT, SEEDS, runs_on="torch's runtime over gloo"),
+                **came_of(
+                    self.document,
+                    _GLOO,
+                    EXACT,
+                    SEEDS[: program.steps],
+                    runs_on="torch's runtime over gloo",
+                ),
                 "inputs": given(program),
             },
         )

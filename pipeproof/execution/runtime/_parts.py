@@ -5,12 +5,15 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, distributed, nn
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.fsdp import fully_shard
 from torch.distributed.pipelining import PipelineStage
 from torch.distributed.pipelining.stage import _PipelineStageBase
+from torch.distributed.tensor import DTensor
 
 from pipeproof.execution.witness import EXACT, WIDTH, Witness
 
-__all__ = ["Part", "Unsplit", "stage_of", "telling", "unsplit", "witness_of"]
+__all__ = ["Part", "Unsplit", "sharded", "stage_of", "telling", "unsplit", "whole", "witness_of"]
 
 _ROWS = 3
 _ASKED = {
@@ -50,8 +53,18 @@ class Part(nn.Module):
         self.witness = witness
         with torch.no_grad():
             for own, new in zip(self.weights, witness.first(self.stage), strict=True):
-                own.copy_(new)
+                whole(own).copy_(new)
                 own.grad = None
+
+
+def whole(value: Tensor) -> Tensor:
+    """Return the numbers of a tensor that is sharded over one rank, or not at all."""
+    return value.to_local() if isinstance(value, DTensor) else value
+
+
+def sharded(part: Part, group: distributed.ProcessGroup) -> None:
+    """Give a stage to FSDP, over a group of one rank; only what the schedule says gathers it."""
+    fully_shard(part, mesh=DeviceMesh.from_group(group, "cpu"), reshard_after_forward=False)
 
 
 class Unsplit(NamedTuple):

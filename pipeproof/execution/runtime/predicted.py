@@ -7,16 +7,16 @@ end, with other numbers.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
 from pipeproof.execution.runtime.programs import ACTIONS, SLOTS, Program
 from pipeproof.execution.runtime.ran import Kind, Ran
-from pipeproof.execution.runtime.steps import BEFORE
+from pipeproof.execution.runtime.steps import BEFORE, SEEDS
 from pipeproof.verdict.verdict import Outcome, TransportVerdict, Violation
 
-__all__ = ["EXPLANATIONS", "TABLE", "Action", "Compared", "compared", "predicted"]
+__all__ = ["EXPLANATIONS", "TABLE", "Action", "Compared", "compared", "covered", "predicted"]
 
 TABLE: Mapping[str, Kind] = MappingProxyType(
     {
@@ -48,7 +48,6 @@ TABLE: Mapping[str, Kind] = MappingProxyType(
 
 _READS = ("PP401", "PP403")
 _FIRST = (Kind.ERROR, Kind.HANG, Kind.WRONG)
-_MARKS = ("UNSHARD", "RESHARD")
 _ACTION = re.compile(r"(\d+)([A-Z_]+?)(\d*)(?![A-Z_\d])")
 
 
@@ -77,6 +76,11 @@ class Compared:
         return self.predicted in (None, self.seen) or bool(self.why)
 
 
+def covered(program: Program, verdict: TransportVerdict) -> Program:
+    """Return the program as it is to be run: for two steps where a verdict covers more than one."""
+    return replace(program, steps=1 if verdict.steps == 1 else len(SEEDS))
+
+
 def predicted(verdict: TransportVerdict, runner: str = ACTIONS) -> Kind | None:
     """Return what a verdict says of a run by one of torch's runtimes, None where it is unknown."""
     match verdict.outcome:
@@ -97,10 +101,10 @@ def _kind(violation: Violation, runner: str) -> Kind:
     return TABLE.get(violation.rule, Kind.WRONG)
 
 
-def _of(violation: Violation, *kinds: str) -> bool:
-    """Whether every place of a violation is of one of some kinds."""
+def _of(violation: Violation, kind: str) -> bool:
+    """Whether every place of a violation is of one kind."""
     names = [place.operation for place in violation.at] or violation.message.split()[:1]
-    return all(name.lstrip("0123456789") in kinds for name in names)
+    return all(name.lstrip("0123456789") == kind for name in names)
 
 
 def compared(program: Program, verdict: TransportVerdict, ran: Ran) -> Compared:
@@ -127,14 +131,6 @@ class _Asked(NamedTuple):
     rows: tuple[tuple[Action, ...], ...]
     violations: tuple[Violation, ...]
     ran: Ran
-
-
-def _not_sharded(asked: _Asked) -> bool:
-    """Only marks of sharding are wrong, and the model is not sharded."""
-    return asked.ran.kind is Kind.RIGHT and all(
-        each.rule == "PP406" or (each.rule == "PP102" and _of(each, *_MARKS))
-        for each in asked.violations
-    )
 
 
 def _divides_nothing(asked: _Asked) -> bool:
@@ -195,7 +191,6 @@ def _refused(asked: _Asked) -> bool:
 
 EXPLANATIONS: Mapping[str, Callable[[_Asked], bool]] = MappingProxyType(
     {
-        "the model is not sharded": _not_sharded,
         "the reduction divides nothing": _divides_nothing,
         "received twice": _received_twice,
         "refused by the loader": _refused,

@@ -29,12 +29,16 @@ ACTIONS, SLOTS = "actions", "slots"
 
 Schedule = PipelineScheduleSingle | PipelineScheduleMulti
 _MESSAGE = re.compile(r"SEND_|RECV_|SHARD|REDUCE_GRAD")
+_SHARD = re.compile(r"(\d+)(?:UN|RE)SHARD")
 _STAGE = re.compile(r"(?:^|[(;])\s*(\d+)[A-Z]")
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
     """A schedule as torch takes it, on `ranks` ranks.
+
+    Stages in `sharded` are given to FSDP, each over its own rank alone. It is run for `steps`
+    steps, at most 2.
 
     `runner` is one of `CLASSES`, which torch ships, or runs `text`, a CSV. `homes` tells the rank
     of each stage; `messages` whether the text holds messages, so that torch does not lower it.
@@ -48,6 +52,8 @@ class Program:
     messages: bool = False
     deferred: bool = False
     runner: str = ACTIONS
+    sharded: frozenset[int] = frozenset()
+    steps: int = 2
 
     @property
     def stages(self) -> int:
@@ -84,7 +90,8 @@ def of_csv(
 ) -> Program:
     """Return the program of a CSV, run by what a profile of the language stands for.
 
-    Profile `torch-multi` is the older runtime, `torch-single` the loop of GPipe or 1F1B.
+    A stage with an UNSHARD or a RESHARD is sharded. Profile `torch-multi` is the older runtime,
+    `torch-single` the loop of GPipe or 1F1B.
     """
     rows = [line.split(",") for line in text.splitlines()]
     homes, messages = homes_of(rows, stages), _MESSAGE.search(text) is not None
@@ -93,7 +100,8 @@ def of_csv(
         name = "1F1B" if len(first) > 1 and "B" in first[1] else "GPipe"
         return Program(len(rows), microbatches, homes, runner=name)
     runner = SLOTS if profile == "torch-multi" else ACTIONS
-    return Program(len(rows), microbatches, homes, text, messages, deferred, runner)
+    sharded = frozenset(int(stage) for stage in _SHARD.findall(text))
+    return Program(len(rows), microbatches, homes, text, messages, deferred, runner, sharded)
 
 
 def homes_of(rows: Sequence[Sequence[str]], stages: int) -> tuple[int, ...]:

@@ -104,6 +104,6 @@ class Runtime:
             self.processes.close()
 
     def run(self, program: Program, *, limit: float = LIMIT) -> Ran:
-        """Run a program twice over, and return what was seen."""
+        """Run a program, and return what was seen."""
         shares = [Share(program, rank) for rank in range(program.ranks)]
         return together(self.processes.call(run, shares, limit=limit))

@@ -1,4 +1,4 @@
-"""What one rank does: two steps of a schedule in torch's runtime, compared with the unsplit model.
+"""What one rank does: steps of a schedule in torch's runtime, compared with the unsplit model.
 
 Each step has weights and data of its own, so that what is left over from the first is not taken
 for right in the second. Every run has a process group of its own, so that nothing that it leaves
@@ -20,7 +20,15 @@ from torch.distributed.pipelining.schedules import (
 )
 
 from pipeproof.execution.ranks.processes import Report
-from pipeproof.execution.runtime._parts import Part, stage_of, telling, unsplit, witness_of
+from pipeproof.execution.runtime._parts import (
+    Part,
+    sharded,
+    stage_of,
+    telling,
+    unsplit,
+    whole,
+    witness_of,
+)
 from pipeproof.execution.runtime.programs import Program, Schedule, build
 from pipeproof.execution.versions import digest
 
@@ -35,7 +43,7 @@ SEEDS = (1, 2)
 BEFORE, BEHIND = "before its first action", "behind its last action"
 _MOST = 3
 _LEFT: list[distributed.ProcessGroup] = []
-"""The group of the last run, open while others may still wait for what this rank sent."""
+"""The groups of the last run, open while others may still wait for what this rank sent."""
 
 _GONE = ("Connection closed", "Connection reset", "Broken pipe", "connection was aborted")
 
@@ -90,7 +98,7 @@ def run(share: Share, report: Report) -> Told:
 def given(program: Program) -> str:
     """Return a digest of the weights and data of all steps."""
     found = hashlib.sha256()
-    for seed in SEEDS:
+    for seed in SEEDS[: program.steps]:
         witness = witness_of(program.stages, program.microbatches, seed)
         data = (witness.given(what, m) for what in "XY" for m in range(program.microbatches))
         weights = (each for stage in range(program.stages) for each in witness.first(stage))
@@ -147,6 +155,7 @@ def _steps(share: Share, group: distributed.ProcessGroup, tell: Callable[[str], 
     program, rank = share.program, share.rank
     first = witness_of(program.stages, program.microbatches, 1)
     parts = [Part(first, s) for s, home in enumerate(program.homes) if home == rank]
+    _shard([part for part in parts if part.stage in program.sharded], rank)
     stages: list[_PipelineStageBase] = [stage_of(part, group) for part in parts]
     made = build(program, stages, first.loss)
     told: _Telling | None = None
@@ -157,7 +166,7 @@ def _steps(share: Share, group: distributed.ProcessGroup, tell: Callable[[str], 
         for stage in stages:
             telling(stage, tell)
     compared, wrong = 0, []
-    for step in SEEDS:
+    for step in SEEDS[: program.steps]:
         if told is not None:
             told.armed = True
         for name, same in _step(program, parts, made, step):
@@ -165,6 +174,17 @@ def _steps(share: Share, group: distributed.ProcessGroup, tell: Callable[[str], 
             if not same:
                 wrong.append(f"{name} of step {step}")
     return Told(compared, tuple(wrong[:_MOST]))
+
+
+def _shard(parts: list[Part], rank: int) -> None:
+    """Give stages to FSDP, over a group of this rank alone."""
+    if not parts:
+        return
+    alone = distributed.new_group([rank], backend="gloo", use_local_synchronization=True)
+    assert isinstance(alone, distributed.ProcessGroup)  # noqa: S101  this rank is in it
+    _LEFT.append(alone)
+    for part in parts:
+        sharded(part, alone)
 
 
 def _step(
@@ -195,7 +215,7 @@ def _step(
 
 def _updated(part: Part, gradients: tuple[Tensor, ...]) -> Iterator[tuple[str, bool]]:
     """Take one step of gradient descent; yield each weight that it makes."""
-    before = [each.detach().clone() for each in part.weights]
+    before = [whole(each).detach().clone() for each in part.weights]
     torch.optim.SGD(part.parameters(), lr=1.0).step()
     for k, (old, weight, due) in enumerate(zip(before, part.weights, gradients, strict=True)):
         yield f"weight {k} of stage {part.stage} after its update", _same(weight, old - due)
@@ -206,4 +226,4 @@ def _batch(program: Program, given: Callable[[str, int], Tensor], what: str) -> 
 
 
 def _same(found: object, right: Tensor) -> bool:
-    return isinstance(found, Tensor) and torch.equal(found.detach(), right)
+    return isinstance(found, Tensor) and torch.equal(whole(found).detach(), right)

@@ -9,6 +9,7 @@ from pathlib import Path
 from torch.distributed.pipelining.schedules import get_schedule_class
 
 from pipeproof.api import Asked, judge
+from pipeproof.execution.runtime.predicted import covered
 from pipeproof.execution.runtime.programs import CLASSES, Program, homes_of, of_csv
 from pipeproof.execution.runtime.ran import Kind
 from pipeproof.execution.torch_classes import mock_stages, orders_of
@@ -39,7 +40,7 @@ def of_text(group: str, name: str, text: str, stages: int, microbatches: int) ->
     """A CSV in torch's runtime."""
     program = of_csv(text, stages, microbatches)
     options = ReadOptions(stages=stages, microbatches=microbatches)
-    return Case(group, name, program, _judged(torch_csv.read(text, name, options)))
+    return _case(group, name, program, torch_csv.read(text, name, options))
 
 
 def in_slots(name: str, text: str, stages: int, microbatches: int) -> Case:
@@ -47,7 +48,7 @@ def in_slots(name: str, text: str, stages: int, microbatches: int) -> Case:
     profile = "torch-multi"
     program = of_csv(text, stages, microbatches, profile=profile)
     options = ReadOptions(stages=stages, microbatches=microbatches, profile=profile)
-    return Case("slots", name, program, _judged(torch_csv.read(text, name, options)))
+    return _case("slots", name, program, torch_csv.read(text, name, options))
 
 
 def of_class(name: str, ranks: int, microbatches: int, *, deferred: bool = False) -> Case:
@@ -62,13 +63,12 @@ def of_class(name: str, ranks: int, microbatches: int, *, deferred: bool = False
     program = Program(ranks, microbatches, homes, deferred=deferred, runner=name)
     options = ReadOptions(stages=ranks * each, microbatches=microbatches, profile=told["profile"])
     text = f"{name} {ranks}x{microbatches}"
-    return Case(
-        "shipped", text, program, _judged(torch_csv.read_rows_of(told["rows"], text, options))
-    )
+    return _case("shipped", text, program, torch_csv.read_rows_of(told["rows"], text, options))
 
 
-def _judged(documents: tuple[Document, ...]) -> TransportVerdict:
-    return judge(documents[0], Asked(transports=("gloo",))).transports[0]
+def _case(group: str, name: str, program: Program, documents: tuple[Document, ...]) -> Case:
+    verdict = judge(documents[0], Asked(transports=("gloo",))).transports[0]
+    return Case(group, name, covered(program, verdict), verdict)
 
 
 def shipped() -> Iterator[Case]:

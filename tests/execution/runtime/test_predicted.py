@@ -85,17 +85,22 @@ def test_nothing_else_is_taken_for_what_was_predicted() -> None:
     assert not compared(case.program, case.verdict, RAN[Kind.WRONG]).agrees
 
 
-def test_a_use_while_sharded_is_not_seen_in_a_model_that_is_not_sharded() -> None:
+def test_a_use_while_sharded_is_predicted_to_be_an_error() -> None:
     case = of(first=FIRST.replace("0UNSHARD,0F0", "0F0,0UNSHARD"))
 
-    assert why(case, Kind.RIGHT) == "the model is not sharded"
-    assert why(case, Kind.WRONG) == ""
+    assert {each.rule for each in case.verdict.violations} == {"PP406"}
+    assert predicted(case.verdict) is Kind.ERROR
+    assert why(case, Kind.RIGHT) == ""
 
 
-def test_what_is_wrong_beside_a_shard_is_not_explained_by_it() -> None:
-    first = FIRST.replace("0UNSHARD,0F0", "0F0,0UNSHARD").replace("0REDUCE_GRAD,", "")
+def test_no_more_steps_are_run_than_the_verdict_covers(runtime: Runtime) -> None:
+    left = of(first=FIRST.replace(",0RESHARD", ""))
+    again = replace(left.program, steps=2)
 
-    assert why(of(first=first, microbatches=2), Kind.RIGHT) == ""
+    assert (left.verdict.outcome, left.verdict.steps) == (Outcome.PROVED, 1)
+    assert runtime.run(left.program).kind is Kind.RIGHT
+    assert "Unsharding the same stage_idx=0 twice" in runtime.run(again).said
+    assert of().program.steps == 2
 
 
 def test_a_reduction_that_divides_by_one_is_not_seen() -> None:

@@ -22,6 +22,11 @@ def test_a_file_with_messages_is_run_as_it_stands() -> None:
     assert of_csv(COMMS, 2, 1) == Program(2, 1, (0, 1), COMMS, messages=True, runner=ACTIONS)
 
 
+def test_a_stage_that_is_ever_gathered_or_given_back_is_sharded() -> None:
+    assert of_csv("0F0,0SEND_F0\n1UNSHARD,1F0,12RESHARD\n", 13, 1).sharded == {1, 12}
+    assert not of_csv(COMMS, 2, 1).sharded
+
+
 def test_a_profile_says_what_runs_a_file() -> None:
     gpipe = ONLY.replace("1F0,1B0,1F1,1B1", "1F0,1F1,1B0,1B1")
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pipeproof.execution.ranks.processes import Processes, Raised, Returned, Stuck
-from pipeproof.execution.runtime.programs import CLASSES, SLOTS, Program
+from pipeproof.execution.runtime.programs import CLASSES, SLOTS, Program, of_csv
 from pipeproof.execution.runtime.ran import At, Kind, Runtime, together
 from pipeproof.execution.runtime.steps import BEHIND, Told
 
@@ -45,6 +45,18 @@ def test_the_older_runtime_is_locked_to_slots(runtime: Runtime) -> None:
     ]
 
     assert [ran.kind for ran in runs] == [Kind.RIGHT, Kind.WRONG]
+
+
+def test_a_stage_that_computes_while_it_is_sharded_is_an_error(runtime: Runtime) -> None:
+    text = "0UNSHARD,0F0,0B0,0REDUCE_GRAD,0RESHARD\n"
+    early = text.replace("0UNSHARD,0F0", "0F0,0UNSHARD")
+
+    legal, illegal = (runtime.run(of_csv(each, 1, 1)) for each in (text, early))
+
+    assert legal.kind is Kind.RIGHT
+    assert (
+        illegal.said == "rank 0 in 0F0: AssertionError: Attempted to compute on sharded stage_idx=0"
+    )
 
 
 def test_receives_that_are_swapped_are_seen_in_the_gradients(runtime: Runtime) -> None:
