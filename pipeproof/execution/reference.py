@@ -15,12 +15,14 @@ from torch import Tensor
 from pipeproof.errors import UnsupportedFeatureError
 from pipeproof.execution._asked import Asked
 from pipeproof.execution.witness import Circumstances, Witness
+from pipeproof.ir.actions import Kind
 from pipeproof.ir.values import ValueKind, kind_of, microbatch_of, stage_of
 
 __all__ = ["OWN", "TWIN", "Passed", "Reference", "scaled"]
 
 OWN, TWIN = "", "twin "
 _Share = Mapping[int, Fraction]
+_FACTOR = 4  # roundings in making a factor of a norm and in multiplying by it
 
 
 class Passed(NamedTuple):
@@ -182,13 +184,56 @@ class Reference:
         self.witness.assert_exact(total)
         return total
 
-    def ledger(self, stage: int, k: int, shares: _Share, *, both: bool) -> Sequence[Tensor]:
-        """Return the magnitudes that are summed up in a gradient, each by itself."""
+    def ledger(self, stage: int, k: int, end: int | None) -> Sequence[Tensor]:
+        """Return what is summed up in a gradient that an end takes, each by itself, in float64."""
         return [
-            scaled(self.passed(m, replica).gradients[stage][k], share).abs()
-            for m, share in shares.items()
-            for replica in ((OWN, TWIN) if both else (OWN,))
+            scaled(self.passed(m, replica).gradients[copy][k].double(), share)
+            for copy in self.asked.tied(stage, k)
+            for m, share in self.asked.due(copy, k, end).items()
+            for replica in ((OWN, TWIN) if self.asked.reduced(copy) else (OWN,))
         ]
+
+    def rounded(self, stage: int, k: int, end: int | None) -> tuple[Tensor, Tensor]:
+        """Return by what a STEP changes a weight, in float64, and how far rounding may be off.
+
+        That is n · u · Σ|gᵢ| in any order of sums, and more where shares are rounded or a norm is.
+        """
+        unit = torch.finfo(self.witness.dtype).eps / 2
+        taken, bound = self._sum(stage, k, end, unit)
+        if not self.asked.normed:
+            return taken, bound
+        norm, off = self.norm_rounded(end)
+        by = factor(self.witness, norm)
+        return taken * by, by * (bound + taken.abs() * (off / (1 + norm) + _FACTOR * unit))
+
+    def norm_rounded(self, end: int | None) -> tuple[Tensor, Tensor]:
+        """Return the norm of all gradients, in float64, and how far rounding may be off."""
+        unit = torch.finfo(self.witness.dtype).eps / 2
+        stages = range(self.witness.stages)
+        sums = [self._sum(s, k, end, unit) for s in stages for k in self.asked.weights]
+        norm = torch.stack([own.abs().sum() for own, _ in sums]).sum()
+        off = torch.stack([own.sum() for _, own in sums]).sum()
+        return norm, off + sum(own.numel() for own, _ in sums) * unit * norm
+
+    def _sum(self, stage: int, k: int, end: int | None, unit: float) -> tuple[Tensor, Tensor]:
+        parts = self.ledger(stage, k, end)
+        nothing = torch.zeros(self.witness.shapes[k], dtype=torch.float64)
+        if not parts:
+            return nothing, nothing
+        number = max(len(parts), len(parts) - 1 + self._scalings(stage, k, end))
+        summed = torch.stack(list(parts))
+        return summed.sum(0), number * unit * summed.abs().sum(0)
+
+    def _scalings(self, stage: int, k: int, end: int | None) -> int:
+        """Return how often a part of a gradient is rounded when it is scaled, at most."""
+        asked, most = self.asked, 0
+        for copy in asked.tied(stage, k):
+            shares = asked.due(copy, k, end).values()
+            own = max((sum(n != 1 for n in each.as_integer_ratio()) for each in shares), default=0)
+            rows = [row for row in asked.home[copy] if asked.ops.kind[row] == Kind.SCALE]
+            steps = max(len(asked.ends[copy, k]), 1)
+            most = max(most, own + 2 * -(-len(rows) // steps))
+        return most
 
     def taken(self, stage: int, k: int, end: int | None) -> Tensor:
         """Return the gradient of a weight that an end of a stage takes, tied copies included."""
