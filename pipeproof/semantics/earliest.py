@@ -27,7 +27,16 @@ if TYPE_CHECKING:
     from pipeproof.semantics.frame import Frame
     from pipeproof.semantics.model import Graph
 
-__all__ = ["NEVER", "TIMED", "Moments", "durations", "first_makespan", "moments", "overtime"]
+__all__ = [
+    "NEVER",
+    "TIMED",
+    "Moments",
+    "carried",
+    "durations",
+    "first_makespan",
+    "moments",
+    "overtime",
+]
 
 NEVER = -1
 _KINDS = ("F", "B", "I", "W", "R", "L")
@@ -63,12 +72,12 @@ def durations(frame: "Frame", costs: Costs) -> list[int]:
         for end, stage in zip(ends, ops.stage[rows].tolist(), strict=True):
             spent[end] += ticks[stage]
     if any(costs.ticks["comm"]):
-        for transfer, ticks_ in _transfers(frame, costs.ticks["comm"]):
+        for transfer, ticks_ in carried(frame, costs.ticks["comm"]):
             spent[frame.first_transfer + 2 * transfer + (not frame.together)] += ticks_
     return spent
 
 
-def _transfers(frame: "Frame", ticks: tuple[int, ...]) -> "Iterator[tuple[int, int]]":
+def carried(frame: "Frame", ticks: tuple[int, ...]) -> "Iterator[tuple[int, int]]":
     """Yield each transfer between ranks and how long it takes."""
     ops, pairing = frame.ops, frame.pairing
     anchor = np.where(pairing.send >= 0, pairing.send, pairing.receive)

@@ -1,0 +1,216 @@
+"""`pipeproof show`: a schedule's totals, its timeline, and what its time comes to."""
+
+import json
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Unpack
+
+import click
+
+from pipeproof.cli._exits import Exit, worst
+from pipeproof.cli._inputs import Input, load
+from pipeproof.cli._judge import reported
+from pipeproof.cli._options import Asking, asked, read_options, reading_options, transport_option
+from pipeproof.cli._output import complain, emit
+from pipeproof.cli._progress import counted
+from pipeproof.cli._sources import Sourced, source_options, sources
+from pipeproof.errors import PipeproofError, UnsupportedFeatureError, printable
+from pipeproof.ir.reading import ReadOptions
+from pipeproof.ir.source import Document
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipeproof.api import Asked
+    from pipeproof.ir.schedule import Plain
+    from pipeproof.reports._timing import Timed
+    from pipeproof.verdict.verdict import FileVerdict, TransportVerdict
+
+__all__ = ["SCHEMA", "command"]
+
+SCHEMA = "pipeproof.timing/1"
+_CODES = {"proved": Exit.PROVED, "refuted": Exit.REFUTED, "unknown": Exit.UNKNOWN}
+
+
+class _Values(Asking, Sourced):
+    cost: tuple[str, ...]
+    compare: bool
+    format_: str
+    output: str | None
+
+
+@click.command(name="show", short_help="Print a schedule's timeline, bubble, and totals.")
+@source_options
+@click.option(
+    "--cost",
+    multiple=True,
+    metavar="KIND=T[,T...]",
+    help="Time of F, B, I, W, R, L or comm, for all stages or one a stage.",
+)
+@transport_option
+@reading_options
+@click.option("--compare", is_flag=True, help="One table of all schedules, no timelines.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["json", "png", "svg", "text"]),
+    default="text",
+    show_default=True,
+)
+@click.option("-o", "output", metavar="FILE", help="Write it there, not to stdout.")
+def command(**values: Unpack[_Values]) -> int:
+    """Print totals, timeline, makespan, bubble, and lower bounds of every schedule at PATH...
+
+    Times are in units of `costs`, in the execution in which everything happens as early as it can.
+    A schedule that is not legal has none: its time is not comparable. The exit code is that of
+    `check`.
+    """
+    options, question = read_options(values), asked(values)
+    costs = _costs(values["cost"])
+    found: list[Timed] = []
+    codes: set[Exit] = set()
+    for source in counted(sources(values, options)):
+        for document in _documents(source, options, codes):
+            try:
+                told = list(_shown(_with(document, costs), question))
+            except click.ClickException:
+                raise
+            except Exception as error:  # told, and counted as what it is
+                codes.add(_failed(document.name, error))
+                continue
+            found.extend(told)
+            codes |= {_CODES[each.word] for each in told}
+    _tell(found, values)
+    return worst(codes or {Exit.NOTHING})
+
+
+def _documents(
+    source: Input | Document, options: ReadOptions, codes: set[Exit]
+) -> tuple[Document, ...]:
+    if isinstance(source, Document):
+        return (source,)
+    try:
+        loaded = load(source, options)
+    except Exception as error:  # told, and counted as what it is
+        codes.add(_failed(source.name, error))
+        return ()
+    return loaded.documents if loaded is not None else ()
+
+
+def _failed(name: str, error: Exception) -> Exit:
+    report = reported(name, error)
+    if report.unsupported:
+        complain(f"{name}: {report.unsupported}")
+        return Exit.UNKNOWN
+    if isinstance(error, PipeproofError) and report.failure is None:
+        complain(str(error))
+    return Exit(report.failure.exit_code) if report.failure is not None else Exit.INPUT
+
+
+def _costs(written: tuple[str, ...]) -> "dict[str, Plain]":
+    """Return times by kind of operation.
+
+    Raises:
+        click.BadParameter: one is not written KIND=T[,T...], or is no time, or 0 for F or B.
+    """
+    from pipeproof.ir.costs import DEFAULT, read_time  # noqa: PLC0415  when needed
+
+    found: dict[str, Plain] = {}
+    for each in written:
+        kind, sign, said = each.partition("=")
+        times = tuple(said.split(","))
+        try:
+            ticks = [read_time(time) for time in times]
+        except ValueError:
+            ticks = []
+        expected = ""
+        if kind not in DEFAULT or not sign or kind in found or not ticks:
+            expected = f"write each of {', '.join(DEFAULT)} once, as B=2 or F=1,1.5"
+        elif kind in {"F", "B"} and not all(ticks):
+            expected = f"every {kind} takes some time"
+        if expected:
+            message = f"{printable(each)}; {expected}"
+            raise click.BadParameter(message, param_hint="--cost")
+        found[kind] = times if len(times) > 1 else times[0]
+    return found
+
+
+def _with(document: Document, costs: "dict[str, Plain]") -> Document:
+    """Return a schedule whose operations take as long as the command line says.
+
+    Raises:
+        click.BadParameter: a list of times is not as long as there are stages.
+    """
+    if not costs:
+        return document
+    schedule = document.schedule
+    for kind, times in costs.items():
+        if isinstance(times, tuple) and len(times) != schedule.stages:
+            said = f"{len(times)} times of {kind}; write one for each of {schedule.stages} stages"
+            raise click.BadParameter(said, param_hint="--cost")
+    told = schedule.described.get("costs")
+    kept = told if not isinstance(told, str | tuple) and told is not None else {}
+    costs_ = MappingProxyType({**kept, **costs})
+    described = MappingProxyType({**schedule.described, "costs": costs_})
+    return replace(document, schedule=replace(schedule, described=described))
+
+
+def _shown(document: Document, question: "Asked") -> "Iterator[Timed]":
+    """Yield what is told of a schedule, once for all transports that give it the same timeline."""
+    from pipeproof.api import judge, models  # noqa: PLC0415  what judges, when needed
+
+    verdict = judge(document, replace(question, live=True))
+    model_of = models(document, question)
+    alike: list[Timed] = []
+    for each in verdict.transports:
+        told = _one(document, verdict, each, model_of(each.name, 1))
+        for n, other in enumerate(alike):
+            if other.is_like(told):
+                alike[n] = other._replace(transports=(*other.transports, each.name))
+                break
+        else:
+            alike.append(told)
+    yield from alike
+
+
+def _one(
+    document: Document, verdict: "FileVerdict", each: "TransportVerdict", model: object
+) -> "Timed":
+    from pipeproof.reports._timing import ILLEGAL, Timed  # noqa: PLC0415
+    from pipeproof.semantics.model import Model  # noqa: PLC0415
+    from pipeproof.timing.report import timed  # noqa: PLC0415
+
+    names, word = (each.name,), each.outcome.value
+    if word == "refuted":
+        first = next((found.rule for found in each.violations if found.first), "")
+        why = f"{ILLEGAL}: {first}; `pipeproof check` shows it"
+        return Timed(document.name, names, word, None, why)
+    if word == "unknown" or not isinstance(model, Model) or model.unjudged:
+        why = "not known to be legal, not comparable"
+        return Timed(document.name, names, "unknown", None, why)
+    try:
+        timing = timed(model)
+    except UnsupportedFeatureError as error:
+        return Timed(document.name, names, word, None, str(error))
+    held = {live.rank: live.number for live in each.live if live.kind == "versions"}
+    return Timed(document.name, names, word, timing, "", held)
+
+
+def _tell(found: "list[Timed]", values: _Values) -> None:
+    from pipeproof.reports._timing import compared, timing_lines, timing_object  # noqa: PLC0415
+
+    match values["format_"]:
+        case "json":
+            said = {"schema": SCHEMA, "schedules": [timing_object(each) for each in found]}
+            emit(json.dumps(said, indent=1) + "\n", values["output"])
+        case "text":
+            lines = (
+                compared(found)
+                if values["compare"]
+                else (line for each in found for line in timing_lines(each))
+            )
+            emit("".join(f"{line}\n" for line in lines), values["output"])
+        case picture:
+            from pipeproof.cli._plot import plot  # noqa: PLC0415  matplotlib, when needed
+
+            plot(found, picture, values["output"])
