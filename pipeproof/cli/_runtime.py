@@ -66,6 +66,8 @@ class InRuntime:
             _refuse("torch's runtime is run over gloo; leave out other transports")
         program = self._program()
         verdict = api.judge(self.document, replace(self.question, transports=(_GLOO,)))
+        if verdict.forward_only:
+            _refuse("torch's runtime trains, and no backward stands in the file")
         program = covered(program, verdict.transports[0])
         with settled(), Runtime() as runtime:
             ran = runtime.run(program)

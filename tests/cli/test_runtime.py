@@ -136,6 +136,13 @@ def test_what_torch_cannot_be_asked_is_refused(
     assert torch.asked == []
 
 
+def test_a_file_of_forwards_alone_is_refused(
+    tmp_path: Path, torch: Torch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(tmp_path, "0F0\n1F0\n") == 2
+    assert "no backward stands in the file" in capsys.readouterr().err
+
+
 def test_a_file_that_is_no_csv_of_torch_is_refused(
     tmp_path: Path, torch: Torch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -108,9 +108,9 @@ def _of(violation: Violation, kind: str) -> bool:
 
 
 def compared(program: Program, verdict: TransportVerdict, ran: Ran) -> Compared:
-    """Return what was predicted and seen, with what explains a difference."""
+    """Return what was predicted and seen, with what explains a difference; none from a proof."""
     said = predicted(verdict, program.runner)
-    if said in (None, ran.kind):
+    if said in (None, Kind.RIGHT, ran.kind):
         return Compared(said, ran.kind)
     asked = _Asked(program, tuple(_rows(program)), verdict.violations, ran)
     why = next((name for name, holds in EXPLANATIONS.items() if holds(asked)), "")

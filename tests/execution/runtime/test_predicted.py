@@ -48,6 +48,12 @@ def test_what_is_proved_is_predicted_to_be_right() -> None:
         assert not compared(case.program, case.verdict, RAN[kind]).agrees
 
 
+def test_nothing_explains_that_torch_refuses_what_is_proved() -> None:
+    case, refused = of(), replace(RAN[Kind.ERROR], at=(At(0, BEFORE),))
+
+    assert not compared(case.program, case.verdict, refused).agrees
+
+
 def test_of_what_is_unknown_nothing_is_predicted() -> None:
     case = of()
     found = compared(case.program, replace(case.verdict, outcome=Outcome.UNKNOWN), RAN[Kind.WRONG])
