@@ -105,19 +105,19 @@ def flags() -> Mapping[str, Flag]:
 @contextmanager
 def settled() -> Iterator[None]:
     """Make torch deterministic, on one thread and without TF32, until the end."""
-    threads, algorithms = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    threads, algorithms = torch.get_num_threads(), torch.get_deterministic_debug_mode()
     backends = torch.backends
     were = backends.cudnn.benchmark, backends.cudnn.allow_tf32, backends.cuda.matmul.allow_tf32
     workspace = os.environ.get(_WORKSPACE)
     os.environ.setdefault(_WORKSPACE, _REPEATABLE)
     try:
         torch.set_num_threads(1)
-        torch.use_deterministic_algorithms(mode=True)
+        torch.set_deterministic_debug_mode("error")  # the other way to say so loads a compiler
         _set_backends(benchmark=False, convolutions=False, products=False)
         yield
     finally:
         _set_backends(benchmark=were[0], convolutions=were[1], products=were[2])
-        torch.use_deterministic_algorithms(mode=algorithms)
+        torch.set_deterministic_debug_mode(algorithms)
         torch.set_num_threads(threads)
         if workspace is None:
             os.environ.pop(_WORKSPACE, None)

@@ -123,7 +123,7 @@ def stepping(program: str, norm: str = "", steps: int = 3) -> str:
 def test_sums_in_another_order_are_off_by_rounding_in_every_step_and_in_nothing_else(
     witness: str, norm: str
 ) -> None:
-    for seed in range(4):
+    for seed in range(2):
         (found,) = ran(document(stepping(BACKWARDS_MIXED, norm)), seed, witness)
 
         assert found.wrong == ""
