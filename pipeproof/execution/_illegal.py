@@ -24,6 +24,7 @@ class Fault(Enum):
     RETIRED = "the version has been overwritten"
     RECOMPUTED = "what is recomputed is not what the forward computed"
     REGISTER = "the register was handed on in another order"
+    RESTORED = "what is restored is not what was saved"
     BUSY = "the gradient is being reduced or summed"
     MARK = "the mark of the last contribution is wrong"
     GRADIENT = "the gradient is not what the step asks for"

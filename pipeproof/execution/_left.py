@@ -1,5 +1,7 @@
 """What is left once nothing more can happen: messages that nobody receives."""
 
+from collections.abc import Iterator, Mapping
+
 from pipeproof.execution._events import Events
 from pipeproof.execution._illegal import Fault, Illegal, Place
 from pipeproof.execution._memory import Memory, Message, flat, same
@@ -19,14 +21,16 @@ class Left:
         self.events, self.reference, self.memory = events, reference, memory
         self.ops = events.run.operations
 
-    def stranded(self, number: int, message: Message) -> Illegal | None:
-        """Return what is wrong with a message on its way, None where it has a receive."""
-        transfer = self.events.transfers[number]
-        if transfer.receive >= 0:
-            return None
-        told = content_text(self.ops, message.value)
-        visible, expected = self._next(transfer.send, message)
-        return Illegal(Fault.STRANDED, (Place(transfer.send),), expected, told, visible)
+    def stranded(self, messages: Mapping[int, Message]) -> Iterator[tuple[int, Illegal]]:
+        """Yield the messages on their way that have no receive, each with its arrival."""
+        for number, message in sorted(messages.items()):
+            transfer = self.events.transfers[number]
+            if transfer.receive < 0:
+                told = content_text(self.ops, message.value)
+                visible, expected = self._next(transfer.send, message)
+                event = self.events.first_transfer + 2 * number + 1
+                places = (Place(transfer.send),)
+                yield event, Illegal(Fault.STRANDED, places, expected, told, visible)
 
     def _next(self, send: int, message: Message) -> tuple[bool, str]:
         """Whether it shows in the numbers, and what would be in its place.

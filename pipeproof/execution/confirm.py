@@ -78,6 +78,7 @@ CONFIRMABLE: Mapping[str, tuple[Fault, ...]] = MappingProxyType(
         "PP709": _STEP,
         "PP801": (Fault.RECOMPUTED, Fault.REGISTER),
         "PP802": (Fault.RECOMPUTED,),
+        "PP804": (Fault.RESTORED,),
     }
 )
 """The rules that numbers can show broken, and what a replay then meets."""

@@ -19,6 +19,7 @@ from pipeproof.execution._illegal import Fault, Illegal, Place
 from pipeproof.execution._left import Left
 from pipeproof.execution._memory import Memory, Message, flat, same
 from pipeproof.execution._registers import Registers
+from pipeproof.execution._restart import RESTARTING, Restart
 from pipeproof.execution._touches import Touches
 from pipeproof.execution._weights import Weights
 from pipeproof.execution.reference import Reference
@@ -79,6 +80,7 @@ class Replayer:
         self._updates: dict[int, dict[int, torch.Tensor]] = {}
         self._rounded: dict[int, set[int]] = {}
         self._messages: dict[int, Message] = {}
+        self._restart = Restart(self.events, self.weights, model)
 
     @property
     def registers(self) -> Registers:
@@ -146,6 +148,8 @@ class Replayer:
             self.weights.shard(row)
         elif kind is Kind.GATHER:
             self.asked.advance(self.weights.numbers[int(self.ops.stage[row])], row)
+        elif kind in RESTARTING:
+            self._meet(event, row, self._restart.happens(row, self._messages))
         elif self._is_home(row):
             self._trains(event, row, kind)
 
@@ -356,11 +360,8 @@ class Replayer:
         The next receive of the channel takes such a message for what it asks for in the next step.
         """
         left = Left(self.events, self.reference, self.memory)
-        for number, message in sorted(self._messages.items()):
-            found = left.stranded(number, message)
-            if found is not None:
-                event = self.events.first_transfer + 2 * number + 1
-                self._meet(event, self.events.transfers[number].send, [found])
+        for event, found in left.stranded(self._messages):
+            self._meet(event, found.places[0].row, [found])
 
     # what is met
 

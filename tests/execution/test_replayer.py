@@ -21,6 +21,8 @@ REDUCED = {"microbatches": 2, "gradients": {"reduce": "required"}}
 TIED = {"gradients": {"tied": [["0", "1"]]}}
 NORMED = {"gradients": {"norm": "all"}}
 HELD = {"fragment": True, "stages": 2}
+FLIGHT = "versions,pending,order,rng,data"
+LACKING, TAKE = FLIGHT.replace("pending,", ""), "RECV F0.0 from=0; 1F0"
 SPECULATIVE = {"steps": 2, "weights": {"policy": "speculative"}}
 BACK = "0F0; 1F0; 1B0; 0B0; 0STEP; 1STEP; 0F1; {}0ROLLBACK; 0STEP; {}1B1; 0B1; 0STEP; 1STEP"
 
@@ -229,6 +231,30 @@ CASES: Mapping[str, tuple[Fault, Mapping[str, object], tuple[str, ...], tuple[st
         UPDATES,
         ("0F0; 0F1; 0B0; 0STEP; 0R1; 0B1 w=stash; 0STEP",),
         ("0F0; 0F1; 0B0; 0STEP; 0R1 w=stash; 0B1 w=stash; 0STEP",),
+    ),
+    "resumed at another place": (
+        Fault.RESTORED,
+        {**HELD, "microbatches": 2},
+        ("0F0; CONSUME 2; SAVE; RESUME at=1", "LOAD X.0"),
+        ("0F0; CONSUME 2; SAVE; RESUME at=2", "LOAD X.0"),
+    ),
+    "resumed without its versions": (
+        Fault.RESTORED,
+        {"fragment": True},
+        (f"0F0; 0B0; 0STEP; SAVE async={FLIGHT.replace('versions,', '')}; RESUME at=0",),
+        (f"0F0; 0B0; 0STEP; SAVE async={FLIGHT}; RESUME at=0",),
+    ),
+    "resumed without a message on its way": (
+        Fault.RESTORED,
+        {**HELD, "transport": "buffered"},
+        ("SEND F0.0 to=1; SIGNAL to=1", f"AWAIT from=0; SAVE async={LACKING}; RESUME at=0; {TAKE}"),
+        ("SEND F0.0 to=1; SIGNAL to=1", f"AWAIT from=0; SAVE async={FLIGHT}; RESUME at=0; {TAKE}"),
+    ),
+    "restored from another": (
+        Fault.RESTORED,
+        {"fragment": True},
+        ("0F0; RESTORE rng have=r1 want=r0",),
+        ("0F0; RESTORE rng have=r0 want=r0",),
     ),
     "handed on out of order": (
         Fault.REGISTER,
