@@ -76,7 +76,9 @@ class Finding(NamedTuple):
 def merged(*some: tuple[Finding, ...]) -> tuple[Finding, ...]:
     """Return findings without those that say the same, in one order on every rank."""
     found: dict[tuple[str, Place], Finding] = {}
-    for each in sorted((one for group in some for one in group), key=lambda one: one.by):
+    for each in sorted(
+        (one for group in some for one in group), key=lambda one: (one.after_step, one.by)
+    ):
         found.setdefault((each.answer.value, each.place), each)
     return tuple(found[key] for key in sorted(found))
 

@@ -57,7 +57,7 @@ class Trial:
     def broken(self) -> Iterator[str]:
         """Yield what must hold after a fault and does not."""
         live = [each for each in self.ended if each.outcome not in _DEAD]
-        if len({each.findings for each in live}) > 1:
+        if len({tuple((one.answer, one.place) for one in each.findings) for each in live}) > 1:
             yield "the ranks do not say the same"
         if len({each.outcome for each in live}) > 1:
             yield "the ranks do not do the same"

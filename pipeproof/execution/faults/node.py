@@ -71,6 +71,7 @@ class Node(Asking):
         super().__init__(rank, self.part.run.schedule.ranks, wire, manner)
         self.before = self._weights()
         self.settled: tuple[Finding, ...] = ()
+        self.late: tuple[Finding, ...] = ()
 
     def _begin_attempt(self, rank: int, attempt: int) -> None:
         """Begin from the weights before the step; what goes wrong on purpose does so once."""
@@ -136,9 +137,7 @@ class Node(Asking):
             raise _StoppedError  # it stops behind its last instruction
         known = self.findings
         yield from self._all("end")
-        late = tuple(each for each in self.findings if each not in known)
-        gone = (each._replace(after_step=True) for each in late if each.answer in _HOPELESS)
-        self.findings = merged(known, tuple(gone))
+        self.findings = merged(known, self.late, _late(self.findings, known))
         return outcome
 
     def _all(self, what: str, number: int = 0, body: Body = None) -> Steps[list[Body]]:
@@ -284,7 +283,9 @@ class Node(Asking):
             yield from self._audit()
         said = yield from self._all("vote", 1, self.findings)
         known = merged(self.findings, *map(_findings, said))
+        self.findings = known
         again = yield from self._all("vote", 2, known)
+        self.late = _late(self.findings, known)  # no answer in this round decides nothing
         self.findings = merged(known, *map(_findings, again))
         return self.findings
 
@@ -364,6 +365,12 @@ class Node(Asking):
         if any(each.answer in _HOPELESS for each in findings) or (new and self.attempt):
             return "not recovered"
         return "again" if new else "stepped"
+
+
+def _late(now: tuple[Finding, ...], known: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Return who stopped once the findings of all were known."""
+    new = (each for each in now if each not in known and each.answer in _HOPELESS)
+    return tuple(each._replace(after_step=True) for each in new)
 
 
 def _conditions(said: Mapping[int, str]) -> list[str]:

@@ -72,9 +72,18 @@ class _Running:
 
 
 def simulated(
-    setting: Setting, injection: Injection | None = None, manner: Manner | None = None
+    setting: Setting,
+    injection: Injection | None = None,
+    manner: Manner | None = None,
+    kind: type[Node] = Node,
 ) -> list[Ended]:
     """Run every rank of a schedule in one process, and return how each ended.
+
+    Args:
+        setting: the schedule.
+        injection: what goes wrong, if anything does.
+        manner: how the ranks watch.
+        kind: what a rank is.
 
     Raises:
         UnsupportedFeatureError: the schedule cannot be run so.
@@ -83,7 +92,7 @@ def simulated(
     wire = _Wire(clock, own.window)
     ranks = range(setting.run.schedule.ranks)
     running = [
-        _Running(Node(rank, lambda flip: part(setting, flip), injection, wire, own), clock)
+        _Running(kind(rank, lambda flip: part(setting, flip), injection, wire, own), clock)
         for rank in ranks
     ]
     for each in running:

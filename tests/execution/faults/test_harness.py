@@ -1,0 +1,86 @@
+from dataclasses import replace
+
+from pipeproof.execution.faults.findings import Answer, Finding, Place
+from tests.execution.faults.ran import trial
+
+CLEAN = trial("dropped@r0:0SEND_F0", "recover")
+
+
+def test_a_trial_says_that_it_shows_its_own_fault_only() -> None:
+    said = str(CLEAN)
+
+    assert CLEAN.is_kept
+    assert said == (
+        "lost message: rank 0, stage 0, microbatch 0, forward, message; named exactly; "
+        "all ranks: stepped; nothing half applied; "
+        "one run, it shows this fault here and nothing of others"
+    )
+
+
+def test_a_rank_that_steps_alone_is_half_applied() -> None:
+    first, *others = CLEAN.ended
+    alone = replace(CLEAN, ended=(first, *(each._replace(after=each.before) for each in others)))
+    other = replace(CLEAN, ended=(first._replace(after={0: "other"}), *others))
+
+    for each in (alone, other):
+        assert any(said.startswith("half applied: ranks") for said in each.broken())
+        assert not each.is_kept
+        assert "half applied" in str(each)
+
+
+def test_ranks_must_say_and_do_the_same() -> None:
+    first, *others = CLEAN.ended
+    says = replace(CLEAN, ended=(first._replace(findings=()), *others))
+    does = replace(CLEAN, ended=(first._replace(outcome="skipped"), *others))
+
+    assert "the ranks do not say the same" in list(says.broken())
+    assert "the ranks do not do the same" in list(does.broken())
+
+
+def test_the_policy_is_kept_or_that_is_told() -> None:
+    raising = replace(CLEAN, policy="raise")
+
+    assert list(raising.broken()) == ["the policy is raise, and the ranks have stepped"]
+
+
+def test_a_step_on_other_numbers_is_told() -> None:
+    first, *others = CLEAN.ended
+    wrong = replace(CLEAN, ended=(first._replace(differs="0B0"), *others))
+
+    assert list(wrong.broken()) == ["the step is taken, and 0B0 is not that of the unsplit model"]
+
+
+def test_a_claim_without_two_confirmations_is_told() -> None:
+    (finding,) = CLEAN.findings
+    short = tuple(
+        each._replace(findings=(finding._replace(confirmations=("once",)),)) for each in CLEAN.ended
+    )
+
+    assert "a fault is claimed without two confirmations" in list(
+        replace(CLEAN, ended=short).broken()
+    )
+
+
+def test_another_place_or_more_than_the_fault_is_not_named_exactly() -> None:
+    (finding,) = CLEAN.findings
+    other = Finding(Answer.LATE_MESSAGE, Place(2), ("a", "b"), 0)
+    moved = finding._replace(place=finding.place._replace(microbatch=1))
+    for said in ((), (moved,), (finding, other)):
+        ended = tuple(each._replace(findings=said) for each in CLEAN.ended)
+        found = replace(CLEAN, ended=ended)
+
+        assert not found.is_named
+        assert "expected lost message: rank 0" in str(found)
+
+
+def test_a_control_that_is_not_clean_is_not_trusted() -> None:
+    first, *others = CLEAN.control
+    (finding,) = CLEAN.findings
+    for each in (
+        first._replace(findings=(finding,)),
+        first._replace(outcome="raised"),
+        first._replace(differs="0F0"),
+    ):
+        found = replace(CLEAN, control=(each, *others))
+        assert not found.is_kept
+        assert str(found).startswith("do not trust this: without a fault, ")
