@@ -1879,9 +1879,6 @@ class Deadlock:
         self.members: dict[int, list[int]] = defaultdict(list)
         for number, moved in self.waits.moves.items():
             self.members[moved].append(number)
-        self.set_blocks: dict[int, list[Node]] = defaultdict(list)
-        if self.waits.transport.atomic:
-            self._block_sets()
         self._demand_no_own_partner()
         todo = [self._rank_node(rank) for rank in range(self.program.ranks)]
         todo += [self._message_node(event) for event in self._stuck_messages()]
@@ -1943,7 +1940,10 @@ class Deadlock:
             if self.replay.happened[event]:
                 return None
         if self.waits.transport.atomic:
-            return ("set", self.waits.moves[number])
+            moved = self.waits.moves[number]
+            posted = [each for each in self.members[moved] if self.replay.happened[2 * each]]
+            taken = not posted or not self.places.isdisjoint(posted)
+            return ("set", moved) if taken else None
         posted = self._posted(event)
         taken = not posted or not self.places.isdisjoint(posted)
         return ("message", event) if taken else None
@@ -1982,14 +1982,21 @@ class Deadlock:
                 yield from self._blocks_message(event)
             case "set", number:
                 for member in self.members[number]:
-                    if not self.replay.happened[2 * member]:
-                        yield self._rank_node(self.program.rank[member]), True
-                for other in self.set_blocks[number]:
-                    yield other, True
+                    yield from self._blocks_call(member)
             case "entry", number:
                 yield from self._blocks_entry(number)
             case _:
                 pass
+
+    def _blocks_call(self, number: int) -> Iterator[tuple[Node | None, bool]]:
+        """Let a call of an atomic set wait to be posted, and for what its ends stand behind."""
+        if not self.replay.happened[2 * number]:
+            yield self._rank_node(self.program.rank[number]), True
+            return
+        for end in self.program.ends_of.get(number, ()):
+            before = self.line_places.get(end.number, -1)
+            if before >= 0 and self.program.message[end.number] >= 0 and not self._has_left(end):
+                yield ("line", before), True
 
     def _blocks_rank(self, event: int, rank: int) -> Iterator[tuple[Node | None, bool]]:
         if event in self.waits.reading.slot_stuck:
@@ -2052,7 +2059,7 @@ class Deadlock:
     def _blocks_of_lines(self) -> Iterator[tuple[Node, list[tuple[Node, bool]]]]:
         """Chain the ends that have not left a queue, instruction by instruction."""
         count = 0
-        for line in [] if self.waits.transport.atomic else self.waits.lines:
+        for line in self.waits.lines:
             before, here, at = -1, -1, -1
             for end in line:
                 if end.instruction != at:
@@ -2072,21 +2079,6 @@ class Deadlock:
         if self.waits.transport.completion == "rendezvous":
             completion = self.program.drained(self.program.message[end.number]) + 1
         return bool(self.replay.happened[completion])
-
-    def _block_sets(self) -> None:
-        """Let each set wait for that of the last call before each of its calls in a queue."""
-        for line in self.waits.lines:
-            before, here = -1, -1  # instructions: the last one that has not left, and this one
-            for end in line:
-                if not self.replay.happened[2 * end.instruction]:
-                    continue
-                if self.program.message[end.number] >= 0 and self._has_left(end):
-                    continue
-                if end.instruction != here:
-                    before, here = here, end.instruction
-                    if before >= 0:
-                        blocker: Node = ("set", self.waits.moves[before])
-                        self.set_blocks[self.waits.moves[here]].append(blocker)
 
     # -- circles
 

@@ -196,3 +196,40 @@ def test_a_certificate_of_another_schedule_is_rejected() -> None:
     one, other = drawn(3), drawn(4)
 
     assert "another schedule" in rejected(one, other.certificate.text)
+
+
+ACROSS = """pipeproof: 1
+fragment: true
+stages: 6
+microbatches: 3
+placement: [0, 1, 0, 1, 0, 1]
+transport: {completion: rendezvous, queue: rank, groups: atomic, wait: at-use}
+ranks:
+  - SEND v3 to=1 comm=d; SEND B4.1 to=1; RECV B3.2 from=1; RECV B1.2 from=1; 2B2
+  - SEND B3.2 to=0; RECV v3 from=0 comm=d; SEND B1.2 to=0 h=x; WAIT x
+"""
+"""A circle of atomic groups, with an end without partner between two of them in a queue."""
+
+
+def of_places(made: Certified, places: list[list[int]]) -> str:
+    """The certificate with other places."""
+    content = json.loads(made.certificate.text)
+    (statement,) = content["statements"]
+    statement["places"] = places
+    return sealed({key: each for key, each in content.items() if key != "digest"})
+
+
+def test_atomic_groups_wait_for_all_before_them_in_a_queue() -> None:
+    made = certified_text(ACROSS)
+
+    assert not rechecked(made.certificate.text, made.as_run)
+    assert not rechecked(of_places(made, [[0, 0], [1, 0]]), made.as_run)
+
+
+@pytest.mark.parametrize(
+    "places", [[[0, 1], [1, 0]], [[0, 1], [0, 2]], [[0, 0]], [[1, 0]], [[0, 2], [0, 3]]]
+)
+def test_ends_of_atomic_groups_that_are_on_no_circle_are_no_places(places: list[list[int]]) -> None:
+    made = certified_text(ACROSS)
+
+    assert rechecked(of_places(made, places), made.as_run)
