@@ -135,13 +135,13 @@ def _above(bounds: Bounds, line: Timeline) -> Fraction:
 def _ranks(timing: Timing, versions: Mapping[int, int] | None) -> Iterator[str]:
     line = timing.line
     held = versions or {}
-    rows: list[tuple[str, ...]] = [("rank", "busy", "idle", "busy %", "versions held")]
+    rows: list[tuple[str, ...]] = [("rank", "busy", "idle", "busy %", "most live", "versions held")]
     for rank, busy in enumerate(timing.measures.busy):
         part = Fraction(busy, line.makespan) if line.makespan else Fraction()
         idle = _time(line.makespan - busy, line)
-        rows.append(
-            (str(rank), _time(busy, line), idle, f"{float(100 * part):.1f}", str(held.get(rank, 1)))
-        )
+        worked = f"{float(100 * part):.1f}"
+        counts = str(timing.peaks[rank]), str(held.get(rank, 1))
+        rows.append((str(rank), _time(busy, line), idle, worked, *counts))
     yield from _table(_folded(rows))
 
 
@@ -156,7 +156,7 @@ def compared(all_: Sequence[Timed]) -> Iterator[str]:
             rows.append((name, each.why, "", "", "", ""))
             continue
         timing = each.timing
-        live = _live(timing)
+        live = max(timing.peaks, default=0)
         bounds = timing.bounds
         over = "-" if bounds is None else _percent(_above(bounds, timing.line))
         rows.append(
@@ -171,14 +171,6 @@ def compared(all_: Sequence[Timed]) -> Iterator[str]:
         )
     yield from _table(rows, left=1)
     yield f"  {CAVEAT}"
-
-
-def _live(timing: Timing) -> int:
-    """Return the most forwards that are live on a rank, its stages taken together."""
-    ranks: dict[int, int] = {}
-    for stage in timing.stages:
-        ranks[stage.rank] = ranks.get(stage.rank, 0) + stage.live
-    return max(ranks.values(), default=0)
 
 
 def _table(rows: Sequence[tuple[str, ...]], left: int = 0) -> Iterator[str]:
@@ -218,6 +210,7 @@ def timing_object(each: Timed) -> dict[str, object]:
         "makespan": units(line.makespan),
         "bubble": float(timing.measures.bubble),
         "throughput": float(timing.measures.throughput),
+        "live": list(timing.peaks),
         "busy": [units(busy) for busy in timing.measures.busy],
         "bounds": None
         if bounds is None

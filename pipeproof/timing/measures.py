@@ -10,13 +10,14 @@ import numpy as np
 
 from pipeproof.ir.accesses import known
 from pipeproof.ir.actions import Kind
+from pipeproof.ir.operations import IntArray
 from pipeproof.ir.sets import distinct
 from pipeproof.ir.values import ValueKind, kind_of, stage_of
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.relations.bounds import lifetimes
 from pipeproof.timing.timeline import Timeline
 
-__all__ = ["Boundary", "Measures", "StageTotals", "measured", "totals"]
+__all__ = ["Boundary", "Measures", "StageTotals", "measured", "peaks", "totals"]
 
 
 class StageTotals(NamedTuple):
@@ -74,7 +75,7 @@ def totals(frame: Frame) -> tuple[tuple[StageTotals, ...], tuple[Boundary, ...]]
     steps = frame.run.copies if schedule.steps is None else schedule.steps
     expected = None if schedule.pipelines else schedule.ids_per_step * steps
     count = {kind: _by_stage(frame, kind) for kind in (Kind.F, Kind.B, Kind.I, Kind.W)}
-    live = _live(frame)
+    live = _live(frame, frame.ops.stage)
     stages = tuple(
         StageTotals(
             stage,
@@ -95,20 +96,25 @@ def _by_stage(frame: Frame, kind: Kind) -> "Counter[int]":
     return Counter(frame.ops.stage[rows].tolist())
 
 
-def _live(frame: Frame) -> "Counter[int]":
-    """Return the most forwards of each stage that wait for their backward; programs decide it."""
+def peaks(frame: Frame) -> tuple[int, ...]:
+    """Return the most forwards of each rank, all its stages together, that wait at once."""
+    most = _live(frame, frame.ops.rank)
+    return tuple(most[rank] for rank in range(frame.ranks))
+
+
+def _live(frame: Frame, of: IntArray) -> "Counter[int]":
+    """Return the most forwards that wait for their backward, by `of`; programs decide it."""
     forwards, last = lifetimes(frame)
     change: dict[int, list[tuple[int, int]]] = {}
     for first, end in zip(forwards.tolist(), last.tolist(), strict=True):
-        stage = int(frame.ops.stage[first])
-        changes = change.setdefault(stage, [])
+        changes = change.setdefault(int(of[first]), [])
         changes.append((int(frame.ops.instruction[first]) * 2, 1))
         if end >= 0:
             changes.append((int(frame.ops.instruction[end]) * 2 + 1, -1))
     most: Counter[int] = Counter()
-    for stage, changes in change.items():
+    for key, changes in change.items():
         steps = np.cumsum([by for _, by in sorted(changes)])
-        most[stage] = int(steps.max())
+        most[key] = int(steps.max())
     return most
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from pipeproof.ir.actions import Kind
 from pipeproof.semantics.model import Model
 from pipeproof.timing.bounds import Bounds, lower_bounds
-from pipeproof.timing.measures import Boundary, Measures, StageTotals, measured, totals
+from pipeproof.timing.measures import Boundary, Measures, StageTotals, measured, peaks, totals
 from pipeproof.timing.timeline import Timeline, timeline
 
 __all__ = ["Timing", "analytical", "timed"]
@@ -15,13 +15,15 @@ __all__ = ["Timing", "analytical", "timed"]
 class Timing(NamedTuple):
     """A timeline, what it comes to, what nothing can be below, and the formula where one applies.
 
-    `bounds` is None for a fragment, in which data need not come from anywhere. `formula` is the
-    analytical bubble and how it is written, None where none is known.
+    `peaks` is the most forwards that wait on each rank. `bounds` is None for a fragment, in which
+    data need not come from anywhere. `formula` is the analytical bubble and how it is written, None
+    where none is known.
     """
 
     line: Timeline
     measures: Measures
     bounds: Bounds | None
+    peaks: tuple[int, ...]
     stages: tuple[StageTotals, ...]
     boundaries: tuple[Boundary, ...]
     formula: tuple[Fraction, str] | None
@@ -42,6 +44,7 @@ def timed(model: Model) -> Timing:
         line,
         measured(line, microbatches),
         None if schedule.fragment else lower_bounds(model.frame.run, line, stages),
+        peaks(model.frame),
         stages,
         boundaries,
         analytical(model, line),

@@ -33,7 +33,7 @@ def known(
         name,
         ranks=ranks,
         microbatches=microbatches,
-        stages_per_rank=None if name in {"gpipe", "1f1b"} else 2,
+        stages_per_rank=None if name in {"gpipe", "1f1b", "dualpipev"} else 2,
         options={},
         limits={},
     )

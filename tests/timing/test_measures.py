@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from pipeproof.timing.measures import measured, totals
+from pipeproof.timing.measures import measured, peaks, totals
 from pipeproof.timing.timeline import timeline
 from tests.semantics.made import frame
 from tests.timing.made import known
@@ -80,3 +80,12 @@ def test_an_empty_schedule_is_not_divided_by() -> None:
     found = measured(timeline(known("gpipe", 1, 1))._replace(makespan=0, spans=()), 0)
 
     assert [*found] == [(0,), 0, 0]
+
+
+def test_stages_of_a_rank_need_not_be_fullest_at_once() -> None:
+    made = known("interleaved_1f1b", 4, 16).frame
+    by_stage: dict[int, int] = {}
+    for stage in totals(made)[0]:
+        by_stage[stage.rank] = by_stage.get(stage.rank, 0) + stage.live
+
+    assert peaks(made)[0] == 11 < by_stage[0]

@@ -1,12 +1,14 @@
 """The formula stands where what it assumes holds, and nowhere else."""
 
+import re
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
 from pipeproof.timing.report import timed
 from tests.semantics.made import model
-from tests.timing.made import known
+from tests.timing.made import NAMES, known
 
 
 def test_the_formula_is_that_of_the_papers() -> None:
@@ -41,3 +43,25 @@ def test_there_is_none_where_they_assume_something_else(
 
 def test_a_fragment_has_no_bounds() -> None:
     assert timed(model("0F0; 0B0", "1F0", fragment=True)).bounds is None
+
+
+ROW = re.compile(
+    r"\| (\w+) \| (\d) \| (\d+), bubble (\.\d+) \| ([\d.]+) \| (\d+), bubble (\.\d+) \| ([\d.]+) \|"
+)
+TABLE = ROW.findall((Path(__file__).parents[2] / "docs" / "timing.md").read_text())
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: str(row[0]))
+def test_the_table_in_the_docs_is_what_is_computed(row: tuple[str, ...]) -> None:
+    name, chunks, *figures = row
+    for (ranks, microbatches), said in zip(
+        ((4, 16), (8, 32)), (figures[:3], figures[3:]), strict=True
+    ):
+        found = timed(known(name, ranks, microbatches))
+        assert str(found.line.makespan) == said[0]
+        assert f"{float(found.measures.bubble):.3f}" == f"0{said[1]}"
+        assert max(found.peaks) / int(chunks) == float(said[2])
+
+
+def test_every_known_schedule_is_in_the_table() -> None:
+    assert {row[0] for row in TABLE} == {*NAMES, "dualpipev"}
