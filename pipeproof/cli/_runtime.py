@@ -137,6 +137,8 @@ def _seen(ran: "Ran", found: "Compared") -> str:
     """Return what a run showed, beside what was predicted where that is something else."""
     exact = f"{ran.compared} numbers, bitwise those of the unsplit model"
     said = f"{ran.kind.value}: {ran.said or exact}"
+    if not found.placed:
+        return f"{said}; other ranks than predicted: do not trust this"
     if found.predicted in (None, ran.kind):
         return said if found.predicted else f"{said}; nothing was predicted"
     told = found.why or "do not trust this"

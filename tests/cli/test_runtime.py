@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,6 +25,7 @@ SWAPPED = (
     "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1,0REDUCE_GRAD\n"
     "1RECV_F1,1RECV_F0,1F0,1F1,1B0,1SEND_B0,1B1,1SEND_B1,1REDUCE_GRAD\n"
 )
+UNSENT = "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0\n"
 RIGHT = Ran(Kind.RIGHT, 36)
 WRONG = Ran(Kind.WRONG, 40, "rank 0: the output of step 1")
 STUCK = Ran(Kind.HANG, 0, "rank 0 in 0B0", (At(0, "0B0"),))
@@ -76,7 +78,15 @@ def test_a_refutation_that_torch_shows_is_refuted(
     assert out.endswith("torch's runtime: wrong numbers: rank 0: the output of step 1\n")
 
 
-@pytest.mark.parametrize(("text", "shows"), [(LEGAL, WRONG), (SWAPPED, RIGHT), (SWAPPED, STUCK)])
+@pytest.mark.parametrize(
+    ("text", "shows"),
+    [
+        (LEGAL, WRONG),
+        (SWAPPED, RIGHT),
+        (SWAPPED, STUCK),
+        (UNSENT, replace(STUCK, at=(At(1, "1F0"),))),
+    ],
+)
 def test_a_run_that_does_something_else_is_not_to_be_trusted(
     text: str, shows: Ran, tmp_path: Path, torch: Torch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -98,9 +108,8 @@ def test_json_holds_what_was_predicted_and_seen(
     tmp_path: Path, torch: Torch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     torch.shows = STUCK
-    text = "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0\n"
 
-    assert command(tmp_path, text, "--format", "json") == 1
+    assert command(tmp_path, UNSENT, "--format", "json") == 1
     (said,) = json.loads(capsys.readouterr().out)["runs"]
     assert (said["verdict"], said["predicted"], said["seen"]) == ("refuted", "hang", "hang")
     assert said["at"] == [{"rank": 0, "action": "0B0"}]

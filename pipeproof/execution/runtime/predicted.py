@@ -63,17 +63,19 @@ class Action(NamedTuple):
 class Compared:
     """What was predicted, None where nothing was decided, and what was seen.
 
-    `why` names what explains a difference, empty where there is none or nothing explains it.
+    `why` names what explains a difference, empty where there is none or nothing explains it. In a
+    hang `placed` says whether a rank is stuck on which a message was predicted to be missing.
     """
 
     predicted: Kind | None
     seen: Kind
     why: str = ""
+    placed: bool = True
 
     @property
     def agrees(self) -> bool:
         """Whether what was seen is what was predicted, or differs for a reason that is named."""
-        return self.predicted in (None, self.seen) or bool(self.why)
+        return self.placed and (self.predicted in (None, self.seen) or bool(self.why))
 
 
 def covered(program: Program, verdict: TransportVerdict) -> Program:
@@ -111,10 +113,18 @@ def compared(program: Program, verdict: TransportVerdict, ran: Ran) -> Compared:
     """Return what was predicted and seen, with what explains a difference; none from a proof."""
     said = predicted(verdict, program.runner)
     if said in (None, Kind.RIGHT, ran.kind):
-        return Compared(said, ran.kind)
+        placed = said is not ran.kind or said is not Kind.HANG or _placed(verdict, ran)
+        return Compared(said, ran.kind, placed=placed)
     asked = _Asked(program, tuple(_rows(program)), verdict.violations, ran)
     why = next((name for name, holds in EXPLANATIONS.items() if holds(asked)), "")
     return Compared(said, ran.kind, why)
+
+
+def _placed(verdict: TransportVerdict, ran: Ran) -> bool:
+    """Whether a rank is stuck on which a message is missing or left over, or that waits for one."""
+    waits = [each for each in verdict.violations if TABLE.get(each.rule) is Kind.HANG]
+    ranks = {place.rank for each in waits for place in each.at}
+    return not ranks or not ranks.isdisjoint(at.rank for at in ran.at)
 
 
 def _rows(program: Program) -> Iterator[tuple[Action, ...]]:

@@ -91,6 +91,13 @@ def test_nothing_else_is_taken_for_what_was_predicted() -> None:
     assert not compared(case.program, case.verdict, RAN[Kind.WRONG]).agrees
 
 
+def test_a_hang_of_other_ranks_is_not_the_one_that_was_predicted() -> None:
+    case = of(last=LAST.replace("1SEND_B0,", ""))
+    stuck = [replace(RAN[Kind.HANG], at=(At(rank, "0B0"),)) for rank in range(2)]
+
+    assert [compared(case.program, case.verdict, ran).agrees for ran in stuck] == [True, False]
+
+
 def test_a_use_while_sharded_is_predicted_to_be_an_error() -> None:
     case = of(first=FIRST.replace("0UNSHARD,0F0", "0F0,0UNSHARD"))
 
