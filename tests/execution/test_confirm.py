@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeproof.errors import UsageError
-from pipeproof.execution._events import Events
+from pipeproof.execution._events import Events as Read
 from pipeproof.execution.confirm import CONFIRMABLE, Answer, Claim, confirm
+from pipeproof.execution.orders import Events, extended
+from pipeproof.execution.replayer import set_up
 from pipeproof.ir.source import Document, OnePlace
 from pipeproof.schedules import generate, names
 from pipeproof.verdict.telling import trace
@@ -89,6 +91,45 @@ def test_other_witnesses_stay_within_what_rounding_allows(witness: str) -> None:
     assert len(found) == 2
     assert not [one.wrong for one in found if one.wrong]
     assert all(one.ratio <= 1 for one in found)
+
+
+def test_one_microbatch_is_the_fewest_and_bitwise_the_unsplit_model() -> None:
+    shapes = [(name, ranks, 1, 1) for name in ("gpipe", "1f1b") for ranks in (1, 2)]
+    read = [each for shape in shapes if (each := known(*shape)) is not None]
+
+    found = [one for each in read for one in ran(each, transports=1)]
+
+    assert len(found) >= 2
+    assert not [one for one in found if one.wrong or one.ratio]
+
+
+def test_unequal_token_counts_and_a_smaller_last_microbatch_are_bitwise() -> None:
+    tokens = {"microbatches": 3, "gradients": {"coefficients": {"tokens": [6, 4, 2]}}}
+    shares = made.text("0F0; 0F1; 0F2; 0B1 c=1/3; 0B0 c=1/2; 0B2 c=1/6; 0STEP", **tokens)
+    alike = made.text("0F0; 0F1; 0F2; 0B1; 0B0; 0B2; 0SCALE by=1/3; 0STEP", **tokens)
+
+    (found,) = ran(document(shares), transports=1)
+    (wrong,) = ran(document(alike), transports=1)
+
+    assert not found.wrong
+    assert found.ratio == 0
+    assert wrong.wrong.startswith("0STEP: the gradient is not what the step asks for: holds 1/3")
+
+
+def test_an_illegal_transition_comes_before_any_number_differs() -> None:
+    late = []
+    for path in ILLEGAL[::7]:
+        for model, claim in claims(path.read_text()):
+            if claim.rule not in CONFIRMABLE or not claim.reached:
+                continue
+            replayer = set_up(model.frame.run, model.frame.transport.match)
+            events = Events(model.events, model.frame.first_transfer)
+            begun = tuple(each for each in claim.trace if isinstance(each, int))
+            replayer.play((*begun, *extended(model.happens_before, events, begun)))
+            first, differing = replayer.first, replayer.differing
+            if differing is not None and (first is None or first.turn > differing.turn):
+                late.append((path.name, claim))
+    assert not late
 
 
 def test_another_order_of_accumulation_is_within_rounding_and_not_bitwise() -> None:
@@ -256,7 +297,7 @@ def test_a_trace_that_the_schedule_does_not_have_is_not_reproduced() -> None:
 def test_a_trace_in_words_is_the_same_execution() -> None:
     for path in ILLEGAL[::6]:
         for model, claim in claims(path.read_text()):
-            events = Events(model.frame.run, model.frame.transport.match)
+            events = Read(model.frame.run, model.frame.transport.match)
             numbers = [each for each in claim.trace if isinstance(each, int)]
             assert list(events.of_steps(trace(model, numbers))) == numbers, path.name
 
