@@ -38,6 +38,9 @@ def runtime_option(command: _F) -> _F:
 class RuntimeValues(TypedDict):
     """What the options say."""
 
+    witness: str
+    processes: str | None
+    inject: tuple[str, ...]
     format_: str
     verbose: bool
 
@@ -46,7 +49,7 @@ class InRuntime:
     """Runs one CSV in torch's runtime, and says whether it does what the verdict says."""
 
     def __init__(self, document: "Document", question: "Asked", values: "RuntimeValues") -> None:
-        self.document, self.question = document, question
+        self.document, self.question, self.values = document, question, values
         self.teller = Teller("pipeproof.run/1", values["format_"], verbose=values["verbose"])
 
     def run(self) -> Exit:
@@ -62,8 +65,7 @@ class InRuntime:
         from pipeproof.execution.runtime.predicted import compared, covered  # noqa: PLC0415
         from pipeproof.execution.runtime.ran import Runtime  # noqa: PLC0415
 
-        if self.question.transports not in ((), (_GLOO,)):
-            _refuse("torch's runtime is run over gloo; leave out other transports")
+        self._check()
         program = self._program()
         verdict = api.judge(self.document, replace(self.question, transports=(_GLOO,)))
         if verdict.forward_only:
@@ -77,6 +79,16 @@ class InRuntime:
         if not found.agrees:
             return Exit.DISTRUST
         return _CODES.get(verdict.outcome, Exit.UNKNOWN)
+
+    def _check(self) -> None:
+        from pipeproof.execution.witness import EXACT  # noqa: PLC0415  torch, when needed
+
+        if self.question.transports not in ((), (_GLOO,)):
+            _refuse("torch's runtime is run over gloo; leave out other transports")
+        if self.values["processes"] is not None or self.values["inject"]:
+            _refuse("torch's runtime has processes of its own; leave out --processes and --inject")
+        if self.values["witness"] != EXACT:
+            _refuse(f"torch's runtime runs the witness {EXACT} only")
 
     def _program(self) -> "Program":
         from pipeproof.execution.runtime.programs import of_csv  # noqa: PLC0415  torch

@@ -131,6 +131,9 @@ def test_deferred_receives_and_slots_are_torch_s_own(tmp_path: Path, torch: Torc
     [
         (("--transport", "nccl-lazy"), "torch's runtime is run over gloo"),
         (("--lowering", "just-in-time"), "torch lowers a file itself"),
+        (("--processes", "gloo"), "torch's runtime has processes of its own"),
+        (("--inject",), "torch's runtime has processes of its own"),
+        (("--witness", "transformer"), "torch's runtime runs the witness linear only"),
     ],
 )
 def test_what_torch_cannot_be_asked_is_refused(
