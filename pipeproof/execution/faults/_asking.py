@@ -16,6 +16,7 @@ from pipeproof.ir.faults import Policy
 __all__ = ["Asking", "Manner", "Pause", "Steps", "opinion"]
 
 _PATIENCE = 12  # windows that anything is waited for
+_BEGINNING = 60  # windows that a rank may take to begin, as long as it answers
 _TWICE = 2
 _GRACE = 4  # looks after which a message that was sent is lost
 _T = TypeVar("_T")
@@ -151,6 +152,14 @@ class Asking:
         packet = self.inbox.get(key)
         return packet.body if packet and isinstance(packet.body, Status) else None
 
+    def records_of(self, peer: int, number: int) -> Steps[Status | None]:
+        """Ask a rank for what it knows of a message, twice if it has to be."""
+        for _ in range(_TWICE):
+            status = yield from self.ask(peer, number, lambda: False)
+            if status is not None:
+                return status
+        return None
+
     def hear(self, what: str, peer: int, number: int, at: Place | None = None) -> Steps[Body]:
         """Wait for a packet of a rank; None if it is given up, and a claim then says why.
 
@@ -166,7 +175,8 @@ class Asking:
             return key in self.inbox or (at is not None and self.alarmed)
 
         self.waits = True
-        for _ in range(_PATIENCE if peer not in self.gone else 0):
+        patience = _BEGINNING if what == "hello" else _PATIENCE
+        for _ in range(patience if peer not in self.gone else 0):
             if (yield from self.until(there)):
                 break
             status = yield from self.ask(peer, number if at else -1, there)

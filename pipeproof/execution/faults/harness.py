@@ -95,7 +95,9 @@ class Trial:
         """Return what came of it, in words."""
         if self.stray:
             return f"do not trust this: {self.stray}"
-        said = [str(each) for each in self.findings] or ["nothing is noticed"]
+        alone = self.injection.what is What.TURNED and len(self.ended) == 1
+        nothing = "cannot be localised: no other rank has a copy" if alone else "nothing is noticed"
+        said = [str(each) for each in self.findings] or [nothing]
         named = "named exactly" if self.is_named else f"expected {self._expected()}"
         then = sorted({each.outcome for each in self.ended if each.outcome not in _DEAD})
         kept = list(self.broken()) or ["nothing half applied"]

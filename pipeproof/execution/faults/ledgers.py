@@ -24,7 +24,7 @@ from pipeproof.execution.faults.localise import Entry
 from pipeproof.execution.faults.states import Operation, Run, State
 from pipeproof.execution.reference import Reference
 from pipeproof.execution.replayer import Replayer
-from pipeproof.execution.witness import Circumstances, Witness, witness
+from pipeproof.execution.witness import Circumstances, InexactError, Witness, witness
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.transport import Match
@@ -137,15 +137,22 @@ class _Noting(Compute):
         before = self.graphs.get(stage, microbatch)
         if isinstance(before, _Graph):
             before.read = None
-        made = super().start(row)
-        graph = self.graphs.get(stage, microbatch)
-        if not direction or not isinstance(graph, _Graph) or not (made.puts or made.adds):
-            return made
+        operation = Operation(int(self.ops.rank[row]), stage, microbatch, direction)
+        try:
+            made = super().start(row)
+        except InexactError:
+            self._note(operation, kind, Made())
+            raise
         if flip is not None and not flip.weights:
             made = _marred(made, flip)
-        operation = Operation(int(self.ops.rank[row]), stage, microbatch, direction)
-        self.ledger.append(self._entry(operation, kind, graph, made))
+        if made.puts or made.adds:
+            self._note(operation, kind, made)
         return made
+
+    def _note(self, operation: Operation, kind: Kind, made: Made) -> None:
+        graph = self.graphs.get(operation.stage, operation.microbatch)
+        if operation.direction and isinstance(graph, _Graph):
+            self.ledger.append(self._entry(operation, kind, graph, made))
 
     def _entry(self, operation: Operation, kind: Kind, graph: _Graph, made: Made) -> Entry:
         stage, microbatch = operation.stage, operation.microbatch

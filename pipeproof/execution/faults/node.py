@@ -165,17 +165,19 @@ class Node(Asking):
         part, rows = self.part, self.part.events.rows[number]
         if not (yield from self._receive_all(2 * number)):
             return False
+        told = [row for row in rows if int(part.ops.kind[row]) in _TOLD]
+        for row in told:
+            self.tell("at", body=place_of(part.ops, row))
+        if told:
+            self.doing = (place_of(part.ops, told[-1]), self.wire.now())
         fault = self.now
         if fault and fault.what is What.DELAYED and fault.row in rows:
             place = fault.place(part.run)
             if not place.message:
                 self.doing = (place, self.wire.now())
                 yield Pause(self.wire.now() + fault.windows * self.manner.window, busy=True)
-                self.doing = None
-        for row in rows:
-            if int(part.ops.kind[row]) in _TOLD:
-                self.tell("at", body=place_of(part.ops, row))
         part.play([2 * number])
+        self.doing = None
         for row in rows:
             if row in part.events.sent:
                 self._post(part.events.sent[row], row)
@@ -263,7 +265,7 @@ class Node(Asking):
         self, answer: Answer, said: str, at: Place, number: int, sender: int
     ) -> Steps[None]:
         """Compare what came with the records of its sender, and claim a fault if they differ."""
-        status = yield from self.ask(sender, number, lambda: False)
+        status = yield from self.records_of(sender, number)
         if status is None or not status.sent:
             self.claim(Answer.CANNOT, at, said, "and its sender says nothing of it")
             return
@@ -303,7 +305,7 @@ class Node(Asking):
             came = self.came["data", self.attempt, number, sender]
             if self.part.is_own(number) or came < 2 or number in self.asked_again:  # noqa: PLR2004
                 continue
-            status = yield from self.ask(sender, number, lambda: False)
+            status = yield from self.records_of(sender, number)
             if status is not None and status.sent < came:
                 said = f"it came {came} times"
                 at = place_of(self.part.ops, transfer.send)

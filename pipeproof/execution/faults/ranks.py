@@ -13,7 +13,8 @@ from torch import distributed
 from pipeproof.errors import UnsupportedFeatureError
 from pipeproof.execution.faults.injections import Injection, What
 from pipeproof.execution.faults.node import Ended, Manner, Node
-from pipeproof.execution.faults.packets import Packet, packed, unpacked
+from pipeproof.execution.faults.packets import Packet, Status, packed, unpacked
+from pipeproof.execution.faults.simulated import simulated
 from pipeproof.execution.faults.split import Setting, part, refused
 from pipeproof.execution.ranks.processes import Processes, Raised, Report, Returned, Stuck
 
@@ -22,6 +23,7 @@ __all__ = ["on_ranks", "rank_of_gloo"]
 _TAG = 7
 _LIMIT = 60.0
 _LONGEST = 240.0
+_FLUSH = 5.0
 
 
 class _Job(NamedTuple):
@@ -40,7 +42,9 @@ class _Wire:
         self.changed = threading.Condition()
         self.node: Node | None = None
         self._early: list[Packet] = []
-        self._queues = {peer: queue.SimpleQueue[Packet | None]() for peer in self.peers}
+        self._queues = {
+            peer: queue.SimpleQueue[Packet | threading.Event | None]() for peer in self.peers
+        }
         self._timers: list[threading.Timer] = []
         self._threads = [
             threading.Thread(target=target, args=(peer,), daemon=True)
@@ -73,6 +77,9 @@ class _Wire:
     def _send_all(self, peer: int) -> None:
         while True:
             packet = self._queues[peer].get()
+            if isinstance(packet, threading.Event):
+                packet.set()
+                continue
             said = b"" if packet is None else packed(packet)
             distributed.send(torch.tensor([len(said)]), peer, tag=_TAG)
             if packet is None:
@@ -88,17 +95,25 @@ class _Wire:
             said = torch.zeros(int(length.item()), dtype=torch.uint8)
             distributed.recv(said, peer, tag=_TAG)
             packet = unpacked(said.numpy().tobytes())
-            with self.changed:
+            if isinstance(packet, Packet):
                 self._take(packet)
-                self.changed.notify_all()
 
-    def _take(self, packet: object) -> None:
-        if not isinstance(packet, Packet):
+    def _take(self, packet: Packet) -> None:
+        """Answer a question at once, also while the rank computes; keep the rest for it."""
+        if packet.what == "ask":
+            if self.node is not None:
+                self.node.on_packet(packet)
+            else:
+                begins = Status(None, 0.0, waits=False, sent=0)
+                told = Packet("status", self.rank, packet.attempt, packet.number, begins)
+                self.send(packet.sender, told)
             return
-        if self.node is None:
-            self._early.append(packet)
-        else:
-            self.node.on_packet(packet)
+        with self.changed:
+            if self.node is None:
+                self._early.append(packet)
+            else:
+                self.node.on_packet(packet)
+            self.changed.notify_all()
 
     def drive(self, node: Node) -> Ended:
         """Run a rank to its end."""
@@ -117,6 +132,13 @@ class _Wire:
                 self.changed.wait(max(left, 0))
                 while pause.busy and (left := pause.until - self.now()) > 0:
                     self.changed.wait(left)
+
+    def flush(self) -> None:
+        """Wait until all that was sent has left, as long as that is worth while."""
+        for each in self._queues.values():
+            left = threading.Event()
+            each.put(left)
+            left.wait(_FLUSH)
 
     def close(self) -> None:
         """Say the last to everybody and wait until everybody has: no thread remains."""
@@ -139,10 +161,13 @@ def rank_of_gloo(said: bytes, report: Report) -> Ended:
     rank = distributed.get_rank()
     wire = _Wire(rank, setting.run.schedule.ranks)
     try:
+        report("its first steps")
+        simulated(setting)  # what torch does only once is done before anybody looks at the clock
         report("its program")
         made = Node(rank, lambda flip: part(setting, flip), job.injection, wire, job.manner)
         ended = wire.drive(made)
         if ended.outcome == "stopped":
+            wire.flush()
             os._exit(0)
         return ended
     finally:

@@ -95,6 +95,7 @@ def test_one_rank_alone_notices_no_wrong_value_and_nobody_claims_that_it_does() 
     assert found.answer is None
     assert not found.findings
     assert found.ended[0].after != found.control[0].after
+    assert "cannot be localised: no other rank has a copy" in str(found)
 
 
 def test_ranks_agree_although_one_of_them_stops_in_the_first_round_of_the_vote() -> None:
@@ -114,6 +115,20 @@ def test_who_stops_in_the_second_round_decides_nothing_any_more() -> None:
     assert [each.outcome for each in live] == ["stepped", "stepped"]
     assert [each.findings[0].after_step for each in live] == [True, True]
     assert [each.findings[0].place.rank for each in live] == [1, 1]
+
+
+def test_a_rank_says_in_which_operation_it_is_while_it_computes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    node = Node(0, lambda flip: part(setting(), flip), None, Nowhere(), Manner())
+    seen = []
+    monkeypatch.setattr(node.part, "play", lambda events: seen.append((events, node.doing)))
+    list(node._instruction(0))
+
+    assert [(events, str(at[0]) if at else None) for events, at in seen] == [
+        ([0], "rank 0, stage 0, microbatch 0, forward"),
+        ([1], None),
+    ]
 
 
 def test_preconditions_that_differ_are_told_before_any_output_is_compared() -> None:

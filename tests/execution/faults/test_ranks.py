@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pipeproof.ir.faults import Policy
 
 TWO = (2, 1, "linear")
-WINDOW = 0.6
+WINDOW = 1.0
 
 
 def test_healthy_gloo_ranks_take_the_step_of_the_simulated_ones(processes: Processes) -> None:
