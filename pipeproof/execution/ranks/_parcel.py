@@ -14,10 +14,12 @@ from pipeproof.execution.witness import Witness
 from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.transport import Match
 
-__all__ = ["END", "Pace", "Part", "Seen", "Story", "packed", "unpacked"]
+__all__ = ["END", "OVER", "Pace", "Part", "Seen", "Story", "packed", "unpacked"]
 
 END = -1
 """Where a rank stands that waits at the end of its program."""
+OVER = -2
+"""Where a rank stands that has come through, and whose messages may still be under way."""
 
 
 class Pace(NamedTuple):
@@ -87,19 +89,19 @@ class Story:
             [each.text, each.fault and each.fault.name, each.rows, each.stages, each.visible]
             for each in self.seen
         ]
-        return json.dumps([self.at, seen])
+        return json.dumps([self.at, seen, self.left])
 
     @classmethod
     def read(cls, line: int | str | None) -> "Story":
         """Read what was reported last, which may be nothing."""
         if not isinstance(line, str):
             return cls(line)
-        at, seen = json.loads(line)
+        at, seen, left = json.loads(line)
         met = (
             Seen(text, Fault[name] if name else None, tuple(rows), tuple(stages), visible)
             for text, name, rows, stages, visible in seen
         )
-        return cls(at, tuple(met))
+        return cls(at, tuple(met), left=tuple(left))
 
 
 _Plain = dict[object, object]

@@ -11,7 +11,7 @@ from pipeproof.execution._illegal import Fault, Illegal, Place
 from pipeproof.execution._memory import NOTHING, flat, same
 from pipeproof.execution._touches import Touched
 from pipeproof.execution.ranks._forms import Form, form
-from pipeproof.execution.ranks._parcel import END, Part, Seen, Story, unpacked
+from pipeproof.execution.ranks._parcel import END, OVER, Part, Seen, Story, unpacked
 from pipeproof.execution.ranks._pinned import Pinned
 from pipeproof.execution.ranks._wire import Moving, Wire
 from pipeproof.execution.ranks.processes import Report
@@ -23,8 +23,9 @@ from pipeproof.ir.storage import content_text
 __all__ = ["play"]
 
 _PATIENCE = 0.05  # how long a receive waits before what is to be sent leaves
-_GRACE = 1.0  # how long what is under way at the end may take
-_PROBE = 0.5
+_GRACE = 0.5  # how long what is under way may take once all have come through
+_PROBE = 1.0
+_POLL = 0.02
 
 
 def play(sent: bytes, report: Report) -> Story:
@@ -233,18 +234,21 @@ class _Player(Replayer):
         return illegal._replace(places=(*illegal.places, *ends))
 
     def _story(self) -> Story:
-        return Story(self.at, tuple(map(_seen, self.met)))
+        left = self._messages_among(self._left_over()) if self.at == OVER else ()
+        return Story(self.at, tuple(map(_seen, self.met)), left=left)
 
     def _over(self) -> Story:
-        """Return what was met, and what is still under way."""
+        """Return what was met, and what is still under way once every rank has come through."""
         if self._leaving:
             self._leave()
+        self.at = OVER
+        self.report(self._story().line())
+        everybody = self.wire.end()
+        while self._left_over() and not everybody.is_over(_POLL):
+            pass
         end = time.monotonic() + _GRACE
-        left = [
-            row
-            for row, moving in sorted(self._moving.items())
-            if not moving.is_over(max(0.0, end - time.monotonic()))
-        ]
+        while (left := self._left_over()) and time.monotonic() < end:
+            time.sleep(_POLL)
         self._look_around()
         statistics = self.registers.statistics(self.reference)
         return Story(
@@ -252,11 +256,17 @@ class _Player(Replayer):
             tuple(map(_seen, self.met)),
             self.compared,
             math.inf if self.ratio is None else self.ratio,
-            tuple(row for row in left if bool(self.run.is_message[row])),
+            self._messages_among(left),
             tuple(self._strays()),
             tuple(f"the statistics of stage {s} differ" for s, right, _ in statistics if not right),
             dirty=bool(left),
         )
+
+    def _left_over(self) -> list[int]:
+        return [row for row, moving in sorted(self._moving.items()) if not moving.is_over()]
+
+    def _messages_among(self, rows: Iterable[int]) -> tuple[int, ...]:
+        return tuple(row for row in rows if bool(self.run.is_message[row]))
 
     def _strays(self) -> Iterator[int]:
         """Yield messages that nobody received, and that one more receive finds here."""

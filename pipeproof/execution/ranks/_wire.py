@@ -92,6 +92,11 @@ class Wire:
         )
         return self._moving(work, data)
 
+    def end(self) -> Moving:
+        """Enter what is over once every rank has come through."""
+        data = torch.ones(1)
+        return self._moving(distributed.all_reduce(data, async_op=True), data)
+
     def signal(self, row: int) -> Moving:
         """Post one end of a control message."""
         data, peer = torch.zeros(1), int(self.ops.peer[row])
