@@ -1,5 +1,6 @@
 """The engines against an operational state machine that shares nothing with them."""
 
+import itertools
 import random
 from collections import Counter
 from collections.abc import Iterable
@@ -10,7 +11,7 @@ from pipeproof import api
 from pipeproof.errors import InputError, UnsupportedFeatureError
 from pipeproof.verdict.verdict import TransportVerdict
 from tests.oracle import programs
-from tests.oracle.instructions import NAMED
+from tests.oracle.instructions import NAMED, Wait, recv, send
 from tests.oracle.machine import TooManyStatesError, deadlocks, explore
 from tests.oracle.stored import stored_text
 from tests.properties.overlapping import compare, project
@@ -62,6 +63,28 @@ def test_engine_and_state_machine_agree_on_weak_communicators(seed: int) -> None
         blamed = _places(verdict.transports[0], "PP301", "PP205", "PP201", "PP204")
         assert not result.stuck or verdict.verdict == "refuted"
         assert not result.stuck or blamed
+
+
+@pytest.mark.parametrize("queue", ["direction", "rank"])
+def test_engine_and_state_machine_agree_on_a_message_of_a_rank_to_itself(queue: str) -> None:
+    transport = {"completion": "buffered", "queue": queue, "groups": "independent"}
+    transport |= {"wait": "explicit", "match": "order"}
+    posted: programs.Program = (
+        recv("a", 1, h="w"),
+        recv("v", 0, h="x"),
+        send("v", 0, h="y"),
+        send("b", 1, h="z"),
+    )
+    answering: programs.Program = (recv("b", 0, h="w"), Wait("w"), send("a", 0))
+    stuck = 0
+    for order in itertools.islice(itertools.permutations(posted), 0, None, 3):
+        drawn = ((*order, *map(Wait, "wxyz")), answering)
+        verdict = api.judge_text(programs.render(drawn, transport), "made")
+        wanted = set(deadlocks(drawn, transport))
+        stuck += bool(wanted)
+
+        assert _places(verdict.transports[0], "PP301", "PP205") == wanted, order
+    assert stuck > 2
 
 
 def overlaps_compared(texts: Iterable[str]) -> Counter[str]:

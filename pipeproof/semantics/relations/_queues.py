@@ -6,7 +6,7 @@ import numpy as np
 
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
-from pipeproof.ir.sets import without
+from pipeproof.ir.sets import among, without
 from pipeproof.ir.transport import Queue
 from pipeproof.ir.values import ValueKind
 from pipeproof.semantics.frame import Frame
@@ -77,9 +77,39 @@ def between_classes(frame: Frame, ends: Ends, *, gated: bool = True) -> tuple[In
         made, used = _between(frame, left, right, gates if gated else None)
         pairs.append(made)
         gates += used
+    if not frame.together and np.any(frame.ops.peer[rows] == frame.ops.rank[rows]):
+        pairs.append(_around_own(frame, ends, first))
     joined = np.concatenate(pairs)
     same = (joined[:, 0] - frame.first_transfer) // 2 == (joined[:, 1] - frame.first_transfer) // 2
     return joined[~same | (joined.max(axis=1) >= frame.events)], gates
+
+
+def _around_own(frame: Frame, ends: Ends, first: IntArray) -> IntArray:
+    """Order what stands around a receive and the send of the same message, one class behind.
+
+    They do not hold each other back, so that what is ordered through both is ordered by itself.
+    """
+    rows, transfers = ends.rows, frame.pairing.of_row[ends.rows]
+    place = np.full(len(frame.ops) + 1, -1, np.int64)
+    place[rows] = np.arange(len(rows))
+    in_class = np.searchsorted(first, np.arange(len(rows)), side="right") - 1
+    receive = place[frame.pairing.receive[transfers]]
+    own = np.flatnonzero((receive >= 0) & (in_class[receive] == in_class - 1))
+    own = own[ends.queue[receive[own]] == ends.queue[own]]
+    bounds = [*first.tolist(), len(rows)]
+    found: list[tuple[int, int]] = []
+    held_back: dict[int, list[int]] = {}  # receives by the class of their sends
+    for send in own.tolist():
+        taken, number = int(receive[send]), int(in_class[send])
+        held_back.setdefault(number, []).append(taken)
+        found += ((early, send) for early in held_back.get(number - 2, ()))
+        if number > 1:
+            found += ((early, send) for early in range(bounds[number - 2], bounds[number - 1]))
+        if number + 1 < len(first):
+            found += ((taken, late) for late in range(bounds[number + 1], bounds[number + 2]))
+    both = np.asarray(found, np.int64).reshape(-1, 2)
+    both = both[ends.queue[both[:, 0]] == ends.queue[both[:, 1]]]
+    return _order(frame, rows[both[:, 0]], rows[both[:, 1]])
 
 
 def _order(frame: Frame, before: IntArray, after: IntArray) -> IntArray:
@@ -109,7 +139,8 @@ def _enters(frame: Frame, rows: IntArray) -> IntArray:
 def _between(
     frame: Frame, left: IntArray, right: IntArray, gates: int | None
 ) -> tuple[IntArray, int]:
-    if gates is None or min(len(left), len(right)) <= _DIRECT:
+    own = np.any(among(frame.pairing.of_row[right], frame.pairing.of_row[left]))
+    if gates is None or own or min(len(left), len(right)) <= _DIRECT:
         grid = np.meshgrid(left, right, indexing="ij")
         return _order(frame, grid[0].reshape(-1), grid[1].reshape(-1)), 0
     gate = frame.events + gates

@@ -132,6 +132,35 @@ def test_the_two_ends_of_one_message_are_not_ordered_against_each_other() -> Non
     assert pairs(made, queued(made)) == set()
 
 
+def test_what_stands_around_the_two_ends_of_one_message_is_ordered() -> None:
+    made = frame(
+        "RECV a from=1; RECV v from=0; SEND v to=0; RECV w from=0; SEND w to=0; SEND b to=1",
+        "",
+        under=replace(BUFFERED, queue=Queue.RANK),
+    )
+
+    assert pairs(made, queued(made)) == {
+        *("arrived a -> arrived v", "arrived a -> drained v"),
+        *("arrived v -> arrived w", "arrived v -> drained w"),
+        *("drained v -> arrived w", "drained v -> drained w"),
+        *("drained w -> drained b", "arrived w -> drained b"),
+    }
+
+
+def test_large_brackets_with_the_two_ends_of_one_message_meet_in_pairs() -> None:
+    made = frame(
+        "[RECV v from=0 | RECV a from=1 | RECV b from=1]; "
+        "[SEND v to=0 | SEND c to=1 | SEND d to=1]",
+        "",
+        under=replace(BUFFERED, queue=Queue.RANK),
+    )
+    edges = queued(made)
+
+    assert edges.gates == 0
+    assert len(edges.pairs) == 8
+    assert "arrived v -> drained v" not in pairs(made, edges)
+
+
 def test_one_credit_is_an_edge() -> None:
     made = frame(*THREE, under=NAMED["buffered-1"])
     edges = credited(made)
