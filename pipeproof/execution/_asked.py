@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 from pipeproof.errors import UnsupportedFeatureError
 from pipeproof.execution._numbers import Names, Numbers, withdrawn
+from pipeproof.execution._shares import coefficients, slots, texts
 from pipeproof.execution._speculation import Speculation
 from pipeproof.execution.witness import Circumstances
 from pipeproof.ir.accesses import known
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.operations import ANY
-from pipeproof.ir.schedule import Plain, Schedule
 
-__all__ = ["Asked", "Line", "names"]
+__all__ = ["Asked", "Line"]
 
 _BACKWARDS = (Kind.B, Kind.I, Kind.W)
 _READERS = (Kind.F, *_BACKWARDS, Kind.R)
@@ -56,7 +56,8 @@ class Asked:
             str(said.get("policy", "flush")),
             said.get("updates") == "microbatch",
         )
-        self.slots = _slots(schedule=run.schedule, policy=self.policy)
+        self.slots = slots(schedule=run.schedule, policy=self.policy)
+        self.segments, self._shares = max(run.schedule.segments, 1), coefficients(run.schedule)
         self._due: dict[tuple[int, int, int | None], dict[int, Fraction]] = {}
         for why in self._unsupported():
             raise UnsupportedFeatureError(why)
@@ -76,8 +77,8 @@ class Asked:
             self.slots is not None or bool(ops.is_kind(Kind.GATHER).any())
         ):
             yield "updates are not withdrawn beside slots for versions or gathered copies"
-        if schedule.segments > 1:
-            yield "segments are not run"
+        if schedule.segments > 1 and (schedule.fragment or bool(ops.is_kind(Kind.ROLLBACK).any())):
+            yield "segments are not run in a fragment, or where updates are withdrawn"
         chooses = bool(ops.is_kind(Kind.CHOOSE).any()) or (ops.peer == ANY).any()
         if chooses and not self.run.settled:
             yield "what the runtime chooses is not run"
@@ -199,16 +200,7 @@ class Asked:
 
     def coefficient(self, microbatch: int) -> Fraction:
         """Return the share with which a microbatch is to enter the gradient."""
-        return self._coefficients[microbatch % self.per_step]
-
-    @cached_property
-    def _coefficients(self) -> tuple[Fraction, ...]:
-        said, ids = self.schedule.gradients.other.get("coefficients", "sum"), self.per_step
-        if isinstance(said, str):
-            return (Fraction(1, ids) if said == "mean" else Fraction(1),) * ids
-        numbers = _fractions(said.get("tokens", ()) if isinstance(said, Mapping) else said)
-        total = sum(numbers, Fraction(0)) if isinstance(said, Mapping) else Fraction(1)
-        return tuple(each / total for each in numbers)
+        return self._shares[microbatch % self.per_step]
 
     # gradients
 
@@ -259,7 +251,7 @@ class Asked:
     def copies(self) -> dict[int, tuple[int, ...]]:
         """Stages that hold the same parameters, for each of them."""
         said = self.schedule.gradients.other.get("tied", ())
-        lists = [tuple(map(int, _texts(each))) for each in said] if isinstance(said, tuple) else []
+        lists = [tuple(map(int, texts(each))) for each in said] if isinstance(said, tuple) else []
         lines = self.schedule.lines
         if len(lines) > 1:
             lists += [
@@ -276,7 +268,7 @@ class Asked:
     @property
     def scale(self) -> int:
         """A number that makes every share of a gradient whole, however it comes about."""
-        shares = [share.denominator for share in self._coefficients]
+        shares = [share.denominator for share in self._shares]
         shares += [Fraction(said["c"]).denominator for said in self._said() if "c" in said]
         scales = [
             prod(Fraction(self.said(row).get("by", "1")).denominator for row in rows)
@@ -311,15 +303,20 @@ class Asked:
 
     def version(self, stage: int, k: int, microbatch: int) -> int:
         """Return the version of a weight that a stage is to use for a microbatch."""
+        begins = self.begins(microbatch)
         match self.policy:
             case "stash":
-                return self._read(stage, k, microbatch)
+                return self._read(stage, k, begins)
             case "vertical":
-                return self._read(self.line(microbatch).stages[0], k, microbatch)
+                return self._read(self.line(microbatch).stages[0], k, begins)
             case "2bw":
                 return max(self._current(stage, k, microbatch) - 1, 0)
             case _:
                 return self._current(stage, k, microbatch)
+
+    def begins(self, microbatch: int) -> int:
+        """Return the first segment of a microbatch, itself where it is not cut into any."""
+        return microbatch - microbatch % self.segments
 
     def _current(self, stage: int, k: int, microbatch: int) -> int:
         return self.before(stage, k, self.end_of(stage, k, microbatch))
@@ -370,29 +367,3 @@ class Asked:
     @cached_property
     def _forwards(self) -> dict[tuple[int, int], list[int]]:
         return self._rows_of(Kind.F)
-
-
-def names(run: AsRun) -> int:
-    """Return how many weights a stage must have for every name of the file to be one's own."""
-    said = run.operations.attributes.values()
-    parameters = {each["param"] for each in said if "param" in each}
-    buckets = {each["bucket"] for each in said if "bucket" in each}
-    return max(len(parameters) + 1, len(buckets))
-
-
-def _slots(*, schedule: Schedule, policy: str) -> int | None:
-    """Return how many versions are kept at once, None for all of them."""
-    table = schedule.described.get("storage")
-    pool = table.get("weights") if isinstance(table, Mapping) else None
-    said = pool.get("slots") if isinstance(pool, Mapping) else None
-    if isinstance(said, str):
-        return int(said)
-    return 2 if policy == "2bw" else None
-
-
-def _texts(value: Plain) -> tuple[str, ...]:
-    return tuple(each for each in value if isinstance(each, str))
-
-
-def _fractions(value: Plain) -> tuple[Fraction, ...]:
-    return tuple(Fraction(each) for each in _texts(value))

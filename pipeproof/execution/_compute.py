@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from pipeproof.execution._asked import Asked
+from pipeproof.execution._carry import Carry
 from pipeproof.execution._graph import Graph
 from pipeproof.execution._graphs import Graphs
 from pipeproof.execution._illegal import Fault, Illegal, Place
@@ -65,6 +66,7 @@ class Compute:
         self.memory, self.weights, self.witness = memory, weights, reference.witness
         self.ops = asked.ops
         self.registers = Registers(asked, self.witness)
+        self.carry = Carry(asked, self.witness)
         self.graphs = Graphs(asked, reference)
         self._at: dict[tuple[int, int], Circumstances] = {}
         self._labels: dict[int, Tensor] = {}
@@ -153,19 +155,20 @@ class Compute:
         self._parts.pop((stage, microbatch))
         at = self._circumstances(row)
         tensors = self.graphs.weights(stage, microbatch, parts)
-        graph = self.graphs.run((stage, microbatch), tensors, self._value(row, entered), at)
+        value = self._value(row, entered)
+        graph = self.graphs.run((stage, microbatch), tensors, value + self.carry.before(row), at)
         self._at[stage, microbatch] = at
         lost = entered.withdrawn or any(is_withdrawn(each.number) for each in parts.values())
         (self._withdrawn.add if lost else self._withdrawn.discard)((stage, microbatch))
         output = self.reference.passed(microbatch).outputs[stage]
         differs = not lost and not same(graph.output, output)
-        register = () if lost else self.registers.forward(row, graph.leaf.detach())
+        register = () if lost else self.registers.forward(row, value)
         made = {ValueKind.F: graph.output, KEPT: graph.kept}
         if any(what_of(each.value) == ValueKind.L for each in puts):
             made[ValueKind.L] = self._lost(
                 microbatch, graph.output, self._label(entered, microbatch)
             )
-        wrong = [*entered.wrong, *register]
+        wrong = [*entered.wrong, *self.carry.forward(row, value), *register]
         if not lost:
             wrong.extend(self.weights.faults(row, held, visible=differs))
         committed = self.weights.uncommitted(row, held)
@@ -261,8 +264,11 @@ class Compute:
         code = next(value for value in entered.data if what_of(value) == KEPT)
         kept, gradient = self._kept(row, entered, code), self._gradient(row, entered)
         found = graph.backward(gradient, kept, self.graphs.weights(stage, microbatch, held))
-        self.witness.assert_exact(found[0], *found[1])
         wrong = list(entered.wrong)
+        if kind is not Kind.W:
+            wrong.extend(self.carry.backward(row, found[0]))
+            found = (found[0] + self.carry.behind(row), found[1])
+        self.witness.assert_exact(found[0], *found[1])
         if kind is Kind.I:
             self._left[stage, microbatch] = gradient
         elif kind is Kind.W and not self._brings(entered) and (stage, microbatch) not in self._left:
@@ -305,7 +311,8 @@ class Compute:
         stage, microbatch = self._identity(row)
         kept, alias = entered.data[code].clone(), self._alias(entered, stage)
         if alias is not None:
-            kept[: alias.numel()] = flat(self.reference.input_of(stage, microbatch, alias))
+            whole = self.reference.input_of(stage, microbatch, alias) + self.carry.before(row)
+            kept[: alias.numel()] = flat(whole)
         for value, data in entered.data.items():
             own = what_of(value) == ValueKind.F and (value >> 32) & 0xFFFFFF == stage
             if own and not self._is_loss(entered):

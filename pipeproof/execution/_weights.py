@@ -181,7 +181,7 @@ class Weights:
         if held.stood is not None and held.stood != held.number:
             places = (Place(held.by, stage), Place(row, stage))
             yield Illegal(Fault.RETIRED, places, said, f"version {held.stood}", visible)
-        first = self.numbers[stage].first.get(microbatch, {})
+        first = self.numbers[stage].first.get(self.asked.begins(microbatch), {})
         began = first.get(k, next(iter(first.values()), held.number))
         is_again = int(ops.kind[row]) == Kind.R
         if held.number in (ABSENT, began) and held.number != ABSENT:

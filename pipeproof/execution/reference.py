@@ -14,6 +14,7 @@ from torch import Tensor
 
 from pipeproof.errors import UnsupportedFeatureError
 from pipeproof.execution._asked import Asked
+from pipeproof.execution._segments import segmented
 from pipeproof.execution.witness import Circumstances, Witness
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.values import ValueKind, kind_of, microbatch_of, stage_of
@@ -151,7 +152,11 @@ class Reference:
         """Return a microbatch's way through the model."""
         key = replica, microbatch
         if key not in self._passed:
-            self._passed[key] = _Way(self, microbatch, replica).passed()
+            if self.asked.segments > 1:
+                for segment, found in segmented(self, microbatch, replica):
+                    self._passed[replica, segment] = Passed(*found)
+            else:
+                self._passed[key] = _Way(self, microbatch, replica).passed()
         return self._passed[key]
 
     def leaves(self, stage: int, microbatch: int) -> list[Tensor]:

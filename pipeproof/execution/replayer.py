@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 
 from pipeproof.errors import ReplayMismatchError
-from pipeproof.execution._asked import Asked, names
+from pipeproof.execution._asked import Asked
 from pipeproof.execution._compute import Compute, Made
 from pipeproof.execution._events import Events
 from pipeproof.execution._gradients import Gradients
@@ -20,6 +20,7 @@ from pipeproof.execution._left import Left
 from pipeproof.execution._memory import Memory, Message, flat, same
 from pipeproof.execution._registers import Registers
 from pipeproof.execution._restart import RESTARTING, Restart
+from pipeproof.execution._shares import names
 from pipeproof.execution._touches import Touches
 from pipeproof.execution._weights import Weights
 from pipeproof.execution.reference import Reference

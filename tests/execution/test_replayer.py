@@ -100,6 +100,24 @@ CASES: Mapping[str, tuple[Fault, Mapping[str, object], tuple[str, ...], tuple[st
         ("LOAD X.0 buf=s; 0F0 in=s keep=s; LOAD X.1 buf=s; 0F1 in=s; 0B0; 0B1",),
         ("LOAD X.0 buf=s; 0F0 in=s keep=s; 0B0; LOAD X.1 buf=s; 0F1 in=s; 0B1",),
     ),
+    "a segment before the one before it": (
+        Fault.ABSENT,
+        {"segments": 2},
+        ("0F1; 0F0; 0B1; 0B0; 0STEP",),
+        ("0F0; 0F1; 0B1; 0B0; 0STEP",),
+    ),
+    "a segment backward before the one after it": (
+        Fault.ABSENT,
+        {"segments": 2, "placement": [0, 0]},
+        ("0F0; 0F1; 1F0; 1F1; 1B1; 1B0; 0I0; 0I1; 0W0; 0W1",),
+        ("0F0; 0F1; 1F0; 1F1; 1B1; 1B0; 0I1; 0I0; 0W0; 0W1",),
+    ),
+    "backward before all segments": (
+        Fault.NO_FORWARD,
+        {"segments": 2, "microbatches": 2, "gradients": {"coefficients": "mean"}},
+        ("0F0; 0F1; 0F2; 0B2; 0F3; 0B3; 0B1; 0B0; 0SCALE by=1/2",),
+        ("0F0; 0F1; 0F2; 0F3; 0B3; 0B2; 0B1; 0B0; 0SCALE by=1/2",),
+    ),
     "mixed": (
         Fault.MIXED,
         UPDATES,
@@ -314,7 +332,7 @@ def test_an_event_that_does_not_exist_or_has_happened_is_refused() -> None:
             {"storage": {"weights": {"slots": 2}}},
             "beside slots",
         ),
-        ("0F0; 0F1; 0B1; 0B0", {"segments": 2}, "segments"),
+        ("0F0; 0F1; 0B1; 0B0", {"segments": 2, "fragment": True}, "segments"),
         ("0F0; 0B0; 0STEP", {"weights": {"policy": "latest"}}, "latest"),
         ("CHOOSE x a|b; 0F0; 0B0", {}, "chooses"),
         (
