@@ -364,7 +364,8 @@ class Node(Asking):
         if self.manner.policy != "recover":
             return "raised" if self.manner.policy == "raise" else "skipped"
         new = [each for each in findings if not each.place.message and each.answer in _ANEW]
-        if any(each.answer in _HOPELESS for each in findings) or (new and self.attempt):
+        hopeless = self.alarmed or any(each.answer in _HOPELESS for each in findings)
+        if hopeless or (new and self.attempt):
             return "not recovered"
         return "again" if new else "stepped"
 

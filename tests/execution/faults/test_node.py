@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeproof.execution.faults.findings import Answer
+from pipeproof.execution.faults.injections import injected
 from pipeproof.execution.faults.node import Manner, Node
 from pipeproof.execution.faults.simulated import simulated
 from pipeproof.execution.faults.split import part
-from tests.execution.faults.ran import setting, trial
+from tests.execution.faults.ran import events, setting, trial
 
 if TYPE_CHECKING:
     from pipeproof.execution.faults.packets import Body, Packet
@@ -40,6 +41,24 @@ class Halting(Node):
 
 class HaltingLater(Halting):
     round = 2
+
+
+class Forgetful(Node):
+    """A rank that sends nothing again."""
+
+    def _again(self, packet: Packet) -> None:
+        del packet
+
+
+def test_a_message_that_stays_lost_is_not_recovered_and_nobody_steps() -> None:
+    own = setting()
+    fault = injected("dropped@r0:0SEND_F0", own.run, events(own))
+    ended = simulated(own, fault, Manner(policy="recover"), Forgetful)
+
+    assert [each.outcome for each in ended] == ["not recovered"] * 3
+    assert all(each.after == each.before for each in ended)
+    lost = [one for one in ended[1].findings if one.answer is Answer.LOST]
+    assert [str(one.place) for one in lost] == ["rank 0, stage 0, microbatch 0, forward, message"]
 
 
 def test_what_comes_within_the_first_look_is_no_fault() -> None:
