@@ -8,7 +8,7 @@ from pipeproof.execution._touches import Key
 
 __all__ = ["Pinned"]
 
-_ROOM = 4096  # numbers of a storage
+_ROOM = 1024  # numbers of a storage
 
 
 class Pinned(Memory):

@@ -13,6 +13,7 @@ _QUEUES = {
     Queue.PAIR: "gloo keeps no queue for both directions of a pair",
     Queue.RANK: "gloo keeps no queue of all that a rank sends",
 }
+_MOST = 32
 _OUTSIDE = {
     Kind.TIE: "sums over tied copies are not run on real ranks",
     Kind.RESTORE: "restarts are not run on real ranks",
@@ -51,6 +52,8 @@ def _outside(run: AsRun) -> str | None:
     if _waits_for_slots(run):
         return "writers that wait for their slot are not run on real ranks"
     ops = run.operations
+    if run.schedule.ranks > _MOST:
+        return f"more than {_MOST} ranks are not run as processes"
     if bool((run.is_message & (ops.peer == ops.rank)).any()):
         return "gloo has no messages of a rank to itself"
     members = (said.get("ranks", "") for said in run.operations.attributes.values())

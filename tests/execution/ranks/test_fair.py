@@ -54,6 +54,18 @@ def test_writers_that_wait_for_a_slot_are_not_run_there() -> None:
     )
 
 
+def test_more_ranks_than_a_machine_holds_are_not_run_there() -> None:
+    many = made.run(*(f"{rank}F0" for rank in range(33)), fragment=True)
+
+    assert unfair(many, NAMED["buffered"]) == "more than 32 ranks are not run as processes"
+
+
+def test_a_message_of_a_rank_to_itself_is_not_run_there() -> None:
+    own = made.run("SEND v to=0 h=a; RECV v from=0; WAIT a", fragment=True)
+
+    assert unfair(own, NAMED["buffered"]) == "gloo has no messages of a rank to itself"
+
+
 def test_a_send_completes_alone_where_the_transport_buffers() -> None:
     assert [is_buffered(NAMED[name]) for name in ("buffered", "gloo", "rendezvous")] == [
         True,
