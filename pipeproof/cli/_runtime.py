@@ -21,7 +21,7 @@ __all__ = ["InRuntime", "RuntimeValues", "runtime_option"]
 
 _F = TypeVar("_F", bound=Callable[..., object])
 _HINT = "'--runtime'"
-_GLOO, _CPU = "gloo", "cpu"
+_GLOO = "gloo"
 _LOWERED = {"torch": False, "as-written": False, "torch-deferred": True}
 _CODES = {Outcome.PROVED: Exit.PROVED, Outcome.REFUTED: Exit.REFUTED}
 
@@ -40,7 +40,6 @@ class RuntimeValues(TypedDict):
 
     witness: str
     processes: str | None
-    device: str
     inject: tuple[str, ...]
     format_: str
     verbose: bool
@@ -88,8 +87,6 @@ class InRuntime:
             _refuse("torch's runtime is run over gloo; leave out other transports")
         if self.values["processes"] is not None or self.values["inject"]:
             _refuse("torch's runtime has processes of its own; leave out --processes and --inject")
-        if self.values["device"] != _CPU:
-            _refuse(f"torch's runtime is run on {_CPU} only")
         if self.values["witness"] != EXACT:
             _refuse(f"torch's runtime runs the witness {EXACT} only")
 

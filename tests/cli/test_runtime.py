@@ -132,7 +132,6 @@ def test_deferred_receives_and_slots_are_torch_s_own(tmp_path: Path, torch: Torc
         (("--transport", "nccl-lazy"), "torch's runtime is run over gloo"),
         (("--lowering", "just-in-time"), "torch lowers a file itself"),
         (("--processes", "gloo"), "torch's runtime has processes of its own"),
-        (("--device", "cpu-streams"), "torch's runtime is run on cpu only"),
         (("--inject",), "torch's runtime has processes of its own"),
         (("--witness", "transformer"), "torch's runtime runs the witness linear only"),
     ],
