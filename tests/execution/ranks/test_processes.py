@@ -73,13 +73,13 @@ def test_a_call_for_more_ranks_has_a_set_of_that_many(processes: Processes) -> N
 
 
 def test_sends_that_face_each_other_are_stuck_where_each_stands(processes: Processes) -> None:
-    assert processes.call(targets.facing, [True, True], limit=1) == [Stuck(0), Stuck(0)]
+    assert processes.call(targets.facing, [True, True], limit=0.5) == [Stuck(0), Stuck(0)]
 
 
 def test_a_rank_that_came_to_its_end_is_not_stuck_beside_one_that_did_not(
     processes: Processes,
 ) -> None:
-    assert processes.call(targets.failing, ["raise", "wait"], limit=1) == [
+    assert processes.call(targets.failing, ["raise", "wait"], limit=0.5) == [
         Raised("as asked", "LookupError", "raise"),
         Stuck("wait"),
     ]
@@ -94,7 +94,7 @@ def test_after_a_call_that_raised_the_next_one_has_other_processes(processes: Pr
 
 
 def test_a_process_that_ends_is_told_by_name(processes: Processes) -> None:
-    first, second = processes.call(targets.failing, ["end", "wait"], limit=1)
+    first, second = processes.call(targets.failing, ["end", "wait"], limit=0.5)
 
     assert first == Raised("the process ended: no more", "ProcessEnded", "end")
     assert isinstance(second, Raised)
