@@ -40,7 +40,7 @@ class Observed(NamedTuple):
 
 def digest(tensor: Tensor) -> str:
     """Return a digest of the numbers of a tensor."""
-    numbers = tensor.detach().contiguous().cpu()
+    numbers = tensor.detach().reshape(-1).contiguous().cpu()
     return hashlib.sha256(numbers.view(torch.uint8).numpy().tobytes()).hexdigest()
 
 
