@@ -155,6 +155,35 @@ def test_nobody_is_named_where_the_others_do_not_make_the_same_twice() -> None:
     assert localise(AT, peers).says is Says.CANNOT
 
 
+def test_an_operation_is_replayed_in_its_own_precision_and_random_state() -> None:
+    value, weight = torch.randn(4, 4), torch.randn(4, 4)
+
+    def dropped(own: State) -> tuple[Tensor, ...]:
+        return (torch.nn.functional.dropout(own.inputs[0] @ own.weights[0]),)
+
+    torch.manual_seed(1)
+    random = torch.get_rng_state()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        made = dropped(State.of([value], [weight]))
+    right = State.of([value], [weight], 0, random, torch.bfloat16)
+    plain = State.of([value], [weight], 0, random)
+
+    assert localise(AT, replaying(AT, right, made, dropped, (0, 3))).says is Says.AGREED
+    assert localise(AT, replaying(AT, plain, made, dropped, (0, 3))).says is Says.CULPRIT
+
+
+def test_a_value_that_is_not_contiguous_is_replayed_on_an_owned_copy() -> None:
+    whole = torch.arange(12.0).reshape(3, 4)
+    view = whole.t()
+    own = State.of([view], [torch.ones(3, 2)])
+    made = product(own)
+    peers = replaying(AT, own, made, product, (0, 3))
+    whole.fill_(7)
+
+    assert all(peer.state.inputs[0].is_contiguous() for peer in peers)
+    assert localise(AT, peers).says is Says.AGREED
+
+
 def test_ledgers_are_compared_up_to_the_first_fault() -> None:
     def ledger(*made: tuple[Tensor, ...]) -> list[Entry]:
         return [
