@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pipeproof.cli import run
 from pipeproof.execution.confirm import Answer, Claim
 from pipeproof.ir.transport import Match
 from tests.execution.played import SPECS, document, models
@@ -18,6 +20,7 @@ broken = pytest.importorskip("tests.execution.ranks.broken")
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from pipeproof.execution.confirm import Confirmed
     from pipeproof.execution.ranks.processes import Processes
@@ -32,6 +35,7 @@ TWO = (
 )
 SWAPPED = (TWO[0], "RECV F0.1 from=0; RECV F0.0 from=0; 1F0; 1F1")
 PASSED_EARLY = (PASSED[0], "1F0; RECV F0.0 from=0; 1B0; SEND B1.0 to=0; 1STEP")
+EARLY_SEND = ("SEND F0.0 to=1; 0F0; RECV B1.0 from=1; 0B0; 0STEP", PASSED[1])
 NEIGHBOURS = [
     ("PP203", "half-into-float"),
     ("PP203", "channels-last-into-first"),
@@ -157,9 +161,7 @@ def test_a_receive_behind_its_reader_is_seen(processes: Processes) -> None:
 
 
 def test_a_send_before_its_value_is_made_is_seen_by_its_receiver(processes: Processes) -> None:
-    early = ("SEND F0.0 to=1; 0F0; RECV B1.0 from=1; 0B0; 0STEP", PASSED[1])
-
-    found = confirmed(processes, made.text(*early, transport="rendezvous"), "PP405")
+    found = confirmed(processes, made.text(*EARLY_SEND, transport="rendezvous"), "PP405")
 
     assert found.answer is Answer.CONFIRMED
     assert found.why.endswith("seen in numbers")
@@ -211,6 +213,55 @@ def test_what_real_ranks_cannot_show_is_told(
     )
 
     assert found == (Answer.NOT_OBSERVABLE, why)
+
+
+@pytest.fixture
+def _alive(processes: Processes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the command use the ranks that are alive already."""
+    monkeypatch.setattr(
+        "pipeproof.execution.ranks.processes.Processes", lambda: nullcontext(processes)
+    )
+
+
+def written(folder: Path, *programs: str, **keys: object) -> str:
+    path = folder / "spec.yaml"
+    path.write_text(made.text(*programs, **keys))
+    return str(path)
+
+
+@pytest.mark.usefixtures("_alive")
+def test_each_rank_is_a_process_and_other_transports_are_passed_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, *PASSED, transport=["rendezvous", "rendezvous-rank"])
+
+    assert run(["run", path, "--processes", "gloo", "--orders", "1"]) == 0
+    assert capsys.readouterr().out == (
+        f"{path}: rendezvous: proved, seen: 1 orders, 16 numbers, bitwise those of the unsplit "
+        "model\n"
+        f"{path}: rendezvous-rank: not run on real ranks: gloo keeps no queue of all that a rank "
+        "sends\n"
+    )
+
+
+@pytest.mark.usefixtures("_alive")
+def test_a_counterexample_is_run_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, *EARLY_SEND, transport="rendezvous")
+
+    assert run(["run", path, "--processes", "gloo"]) == 1
+    assert f"{path}: rendezvous: refuted, confirmed: PP405 " in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("_alive")
+def test_where_no_transport_can_be_run_the_answer_is_unknown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, *PASSED, transport="buffered-1")
+
+    assert run(["run", path, "--processes", "gloo"]) == 3
+    assert capsys.readouterr().out == (
+        f"{path}: buffered-1: not run on real ranks: gloo has no room that a send could wait for\n"
+    )
 
 
 def answered(processes: Processes, rule: str) -> Iterator[tuple[str, Confirmed]]:
