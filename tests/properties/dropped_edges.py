@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pipeproof.semantics.frame import Frame
     from pipeproof.verdict.verdict import FileVerdict, TransportVerdict
 
-__all__ = ["Row", "caught", "program", "search", "seen", "table"]
+__all__ = ["Row", "caught", "family_of", "program", "search", "seen", "table"]
 
 SEEDS = 3_000
 PATIENCE = 5
@@ -87,9 +87,13 @@ def seen(made: Case | Chosen) -> tuple[str, ...]:
     return tuple(found)
 
 
-def program(mutation: Mutation, seed: int) -> Case | Chosen | None:
-    """The program of a seed, of the family of a mutation; None for one with too many states."""
-    family = FAMILIES.get(mutation.edge, "messages")
+def family_of(mutation: Mutation) -> str:
+    """The family of programs that a mutation is tried in."""
+    return FAMILIES.get(mutation.edge, "messages")
+
+
+def program(family: str, seed: int) -> Case | Chosen | None:
+    """The program of a seed; None for one with too many states."""
     return CHOOSING[family](seed) if family in CHOOSING else case(family, seed)
 
 
@@ -110,8 +114,10 @@ class Row:
 
 
 @cache
-def unspoiled(made: Case | Chosen) -> tuple[str, ...]:
+def unspoiled(family: str, seed: int) -> tuple[str, ...]:
     """Who sees that a program is judged wrongly although nothing is spoiled."""
+    made = program(family, seed)
+    assert made is not None
     return seen(made)
 
 
@@ -125,12 +131,12 @@ def frames(made: Case | Chosen, family: str, seed: int) -> Iterator[Frame]:
 
 def changed(mutation: Mutation) -> Iterator[Case | Chosen]:
     """The programs of its family that a mutation changes and that are judged rightly without."""
-    family = FAMILIES.get(mutation.edge, "messages")
+    family = family_of(mutation)
     for seed in CHOSEN.get(family, range(-(family in WRITTEN), SEEDS)):
-        made = program(mutation, seed)
+        made = program(family, seed)
         if made is None or not any(map(mutation.changes, frames(made, family, seed))):
             continue
-        if wrong := unspoiled(made):
+        if wrong := unspoiled(family, seed):
             sys.stderr.write(f"{made.name} is judged wrongly, say {wrong}\n")
         else:
             yield made
