@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from pipeproof.execution.checkpoints._trees import CheckpointError
+from pipeproof.execution.checkpoints._trees import CheckpointError, digest, write_all
 from pipeproof.execution.replayer import Met, Replayer
 
 __all__ = ["Entry", "Holders", "columns", "joined", "rows"]
@@ -137,7 +137,10 @@ def joined(name: str, like: object, parts: list[list[Entry]]) -> object:
                 found.setdefault(outer, {})[inner] = entry.item
             return found
         case dict():
-            return {entry.key: entry.item for entry in in_order}
+            made = like.copy()  # one with defaults stays one
+            made.clear()
+            made.update((entry.key, entry.item) for entry in in_order)
+            return made
         case set():
             return {entry.key for entry in in_order}
         case list():
@@ -148,7 +151,8 @@ def joined(name: str, like: object, parts: list[list[Entry]]) -> object:
 
 def _same(name: str, parts: list[list[Entry]]) -> object:
     said = [part[0].item for part in parts if part]
-    if len(said) < len(parts) or any(each != said[0] for each in said):
+    bits = {digest(tree) for each in said for tree in write_all({name: each}).values()}
+    if len(said) < len(parts) or len(bits) > 1:
         message = f"the ranks do not say the same of {name}"
         raise CheckpointError(message)
     return said[0]
@@ -174,6 +178,11 @@ def _by_key(holders: Holders, entry: Entry) -> int:
 
 def _by_stage(holders: Holders, entry: Entry) -> int:
     return holders.of_stage(_number(entry.key))
+
+
+def _by_rank(holders: Holders, entry: Entry) -> int:
+    del holders
+    return _number(entry.key)
 
 
 def _by_row(holders: Holders, entry: Entry) -> int:
@@ -216,8 +225,11 @@ _HOLDERS: Mapping[str, _Holder] = MappingProxyType(
         _NESTED: _by_second,
         "_losses": lambda holders, entry: holders.of_loss(_number(entry.key)),
         "_labels": lambda holders, entry: holders.of_loss(_number(entry.key)),
-        **dict.fromkeys(
-            ("_ran", "_with", "_at", "_left", "_parts", "_held", "seen", "_inputs"), _by_key
-        ),
+        "_withdrawn": _by_key,
+        "_rounded": _by_row,
+        **dict.fromkeys(("_restart._taken", "_restart._saved", "_restart._kept"), _by_rank),
+        **dict.fromkeys(("carry._forth", "carry._back"), _by_key),
+        **dict.fromkeys(("graphs._ran", "graphs._with", "_at", "_left", "_parts"), _by_key),
+        **dict.fromkeys(("_held", "seen", "_inputs"), _by_key),
     }
 )

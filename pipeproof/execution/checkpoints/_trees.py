@@ -30,6 +30,7 @@ __all__ = [
     "differences",
     "digest",
     "flattened",
+    "is_written",
     "read_all",
     "unflattened",
     "write_all",
@@ -98,6 +99,11 @@ def write_all(values: Mapping[str, object]) -> dict[str, Tree]:
     return {name: writer.write(value) for name, value in sorted(values.items())}
 
 
+def is_written(value: object) -> bool:
+    """Whether a value of this package stands in a checkpoint as a whole, by its type."""
+    return isinstance(value, (tuple, Graph, Fault, Met, Cell, Accumulator))
+
+
 def read_all(trees: Mapping[str, Tree]) -> dict[str, object]:
     """Return the values that trees stand for; a graph comes back as what remains of it.
 
@@ -105,7 +111,11 @@ def read_all(trees: Mapping[str, Tree]) -> dict[str, object]:
         CheckpointError: they stand for none.
     """
     reader = _Reader()
-    return {name: reader.read(tree) for name, tree in sorted(trees.items())}
+    try:
+        return {name: reader.read(tree) for name, tree in sorted(trees.items())}
+    except (IndexError, TypeError, ValueError, ArithmeticError) as error:
+        message = f"one of {', '.join(sorted(trees))} is incomplete: {error}"
+        raise CheckpointError(message) from error
 
 
 class _Writer:

@@ -1,6 +1,7 @@
 """An execution taken up again from what its ranks held: it goes on bitwise as the other would."""
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 
 from torch import Tensor
 
@@ -106,7 +107,7 @@ def _joined(field: str, expected: Mapping[str, object], parts: Sequence[Part]) -
 
 
 def _put(replayer: Replayer, field: str, tables: Mapping[str, object]) -> None:
-    own = {
+    own: object = {
         "memory": replayer.memory,
         "versions": replayer.weights,
         "gradients": replayer.gradients,
@@ -114,12 +115,13 @@ def _put(replayer: Replayer, field: str, tables: Mapping[str, object]) -> None:
         "registers": replayer.registers,
     }.get(field, replayer)
     for name, table in tables.items():
-        held = own if hasattr(own, name) else replayer.compute.graphs
-        there = getattr(held, name)
+        *path, last = name.split(".")
+        held = reduce(getattr, path, own)
+        there = getattr(held, last)
         if isinstance(there, dict) and any(isinstance(each, Numbers) for each in there.values()):
             _put_numbers(there, table)
         else:
-            setattr(held, name, table)
+            setattr(held, last, table)
 
 
 def _put_numbers(there: Mapping[int, Numbers], table: object) -> None:

@@ -8,7 +8,6 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from types import MappingProxyType
 
 import torch
 
@@ -16,7 +15,6 @@ from pipeproof.execution._asked import Asked
 from pipeproof.execution._compute import Compute
 from pipeproof.execution._events import Events
 from pipeproof.execution._gradients import Gradients
-from pipeproof.execution._graphs import Graphs
 from pipeproof.execution._memory import Memory
 from pipeproof.execution._numbers import Names, Numbers
 from pipeproof.execution._registers import Registers
@@ -28,6 +26,7 @@ from pipeproof.execution.checkpoints._trees import (
     Tree,
     differences,
     digest,
+    is_written,
     write_all,
 )
 from pipeproof.execution.checkpoints.caller import randomness
@@ -46,10 +45,10 @@ DRAINED, IN_FLIGHT = "drained", "in flight"
 _UPDATING = (Kind.STEP, Kind.SKIP)
 _OF_THE_FILE = (
     AsRun, Operations, Events, Asked, Reference, Touches, Witness, torch.dtype,
-    Memory, Weights, Gradients, Compute, Graphs, Registers,
+    Memory, Weights, Gradients, Compute, Registers,
 )  # fmt: skip
-_SETTLED = ("late", "slots", "_shards")
-_FLYING = ("pending", "memory", "computed")
+_SETTLED = ("late", "slots", "_shards", "_nothing")
+_BEGUN = ("_made", "_updates", "_messages")
 _EVENTS, _TOLD = ("happened",), ("met", "compared", "ratio")
 
 
@@ -116,10 +115,10 @@ class Setting:
         return set_up(self.run, self.match, self.witness, self.seed, late=self.late)
 
     @cached_property
-    def names(self) -> Mapping[str, tuple[str, ...]]:
+    def names(self) -> dict[str, tuple[str, ...]]:
         """The names of what an execution holds, by field, as a checkpoint has them."""
         tables = tables_of(self.begin())
-        return MappingProxyType({field: tuple(own) for field, own in tables.items()})
+        return {field: tuple(own) for field, own in tables.items()}
 
 
 def parts_of(
@@ -167,8 +166,10 @@ def parts_of(
 
 def names_at(setting: Setting, moment: str) -> dict[str, tuple[str, ...]]:
     """Return the names of what a checkpoint holds by field, at a boundary or in flight."""
-    drained = moment == DRAINED
-    return {f: () if drained and f in _FLYING else own for f, own in setting.names.items()}
+    if moment != DRAINED:
+        return dict(setting.names)
+    lasting = setting.names | dict.fromkeys(("memory", "computed"), ())
+    return lasting | {"pending": tuple(n for n in lasting["pending"] if n not in _BEGUN)}
 
 
 def tables_of(replayer: Replayer) -> dict[str, dict[str, object]]:
@@ -182,22 +183,27 @@ def tables_of(replayer: Replayer) -> dict[str, dict[str, object]]:
         "memory": _attributes(replayer.memory),
         "versions": _attributes(replayer.weights),
         "gradients": _attributes(replayer.gradients),
-        "computed": _attributes(replayer.compute) | _attributes(replayer.compute.graphs),
+        "computed": _attributes(replayer.compute),
         "registers": _attributes(replayer.registers),
     }
 
 
 def _attributes(held: object) -> dict[str, object]:
-    return {
-        name: _plain(value)
-        for name, value in vars(held).items()
-        if not isinstance(value, _OF_THE_FILE) and name not in _SETTLED
-    }
+    """Return the attributes of an object, and with a point those of the objects in it."""
+    found = {}
+    for name, value in vars(held).items():
+        if isinstance(value, _OF_THE_FILE) or name in _SETTLED:
+            continue
+        if is_written(value) or not type(value).__module__.startswith("pipeproof.execution."):
+            found[name] = _plain(value)
+        else:
+            found |= {f"{name}.{each}": own for each, own in _attributes(value).items()}
+    return found
 
 
 def _plain(value: object) -> object:
     """Return a table with the attributes of objects that know the file in place of these."""
-    if isinstance(value, dict):
+    if isinstance(value, dict) and any(isinstance(each, Numbers) for each in value.values()):
         return {key: _numbers(each) for key, each in value.items()}
     return value
 
