@@ -32,9 +32,9 @@ class Compute:
         self.touches, self.unsplit, self.rows, self.state = touches, unsplit, rows, state
         self.asked, self.witness = unsplit.asked, unsplit.witness
         self.ops, self.seen = unsplit.asked.ops, seen
-        device, microbatches = state.device, range(unsplit.asked.run.microbatches)
-        self._labels = {m: device.place(self.witness.given("Y", m)) for m in microbatches}
-        self._first = [[device.place(each) for each in first] for first in unsplit.firsts]
+        microbatches = range(unsplit.asked.run.microbatches)
+        self._labels = {m: state.place(self.witness.given("Y", m)) for m in microbatches}
+        self._first = [[state.place(each) for each in first] for first in unsplit.firsts]
 
     def identity(self, row: int) -> tuple[int, int]:
         """Return the stage and the microbatch of a row."""

@@ -49,10 +49,25 @@ class State:
         self.graphs: dict[tuple[int, int], Graph] = {}
         self.made: dict[tuple[int, int], Tensor] = {}
         self.left: dict[tuple[int, int], Tensor] = {}
+        self._placed: list[Tensor | Graph] = []
+
+    def place(self, numbers: Tensor) -> Tensor:
+        """Return a copy of numbers on the device, which stays there for good.
+
+        A device that takes memory back knows only of the stream that it was made for.
+        """
+        placed = self.device.place(numbers)
+        self._placed.append(placed)
+        return placed
+
+    def give(self, identity: tuple[int, int], graph: Graph) -> None:
+        """Take a forward that was run beside the streams; what it holds stays for good."""
+        self._placed.append(graph)
+        self.graphs[identity] = graph
 
     def hold(self, name: _Name, numbers: Tensor) -> None:
         """Make memory of its own for numbers."""
-        self.numbers[name] = self.device.place(numbers)
+        self.numbers[name] = self.place(numbers)
 
     def storage(self, key: Key) -> Tensor:
         """Return a storage."""
@@ -85,7 +100,7 @@ class State:
     def restore(self, numbers: dict[_Name, Tensor]) -> None:
         """Take everything but forwards from a snapshot."""
         for name, each in numbers.items():
-            place = self.device.place(each)
+            place = self.place(each)
             match name:
                 case ("made", row, value):
                     self.made[row, value] = place

@@ -119,7 +119,7 @@ class Training:
         witness, left = self.unsplit.witness, []
         for stage, k in self._about(row):
             numbers = witness.numbers(f"left {row} {k}", witness.shapes[k], 9) + 1
-            left.append(((stage, k), self.state.device.place(numbers * witness.scale)))
+            left.append(((stage, k), self.state.place(numbers * witness.scale)))
         return left
 
     def _leave(self, left: list[tuple[tuple[int, int], Tensor]]) -> None:

@@ -12,6 +12,7 @@ __all__ = ["Cuda", "missing"]
 
 _STREAMS = 32  # torch hands out the same ones again beyond, which would order what is not
 _CYCLES = 500_000  # of a unit of sleep: a quarter of a millisecond at 2 GHz
+_HELD = 1_000_000  # a launch: half a millisecond, more than the host takes for one
 _QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS"
 
 
@@ -56,8 +57,27 @@ class Cuda:
         if len(self._streams) == _STREAMS:
             message = f"the schedule takes more than the {_STREAMS} streams that torch has"
             raise UnsupportedFeatureError(message)
-        self._streams.append(torch.cuda.Stream("cuda:0"))  # type: ignore[no-untyped-call]  # torch's own
+        stream = torch.cuda.Stream("cuda:0")  # type: ignore[no-untyped-call]  # torch's own
+        self._warm(stream)
+        self._streams.append(stream)
         return len(self._streams) - 1
+
+    def _warm(self, stream: torch.cuda.Stream) -> None:
+        """Let a stream have its memory and workspace now: to get them later may stop all others."""
+        with torch.cuda.stream(stream):
+            probe = torch.eye(4, dtype=torch.float64, device="cuda:0")
+            (probe @ probe).add_(probe)
+
+    def hold(self, launches: int) -> None:
+        """Let no stream begin before it has been given about as many launches."""
+        gate = torch.cuda.Stream("cuda:0", priority=-1)  # type: ignore[no-untyped-call]  # torch's own
+        with torch.cuda.stream(gate):
+            torch.cuda._sleep(launches * _HELD)  # type: ignore[no-untyped-call]  # noqa: SLF001  as torch's tests
+        opened = torch.cuda.Event()  # type: ignore[no-untyped-call]  # torch's own
+        opened.record(gate)
+        self._events.append(opened)
+        for stream in self._streams:
+            stream.wait_event(opened)
 
     def launch(self, stream: int, kernel: Kernel) -> None:
         """Give a kernel to a stream."""
@@ -66,6 +86,8 @@ class Cuda:
 
     def sleep(self, stream: int, units: int) -> None:
         """Let a stream spin for a while."""
+        if units == 0:
+            return
         with torch.cuda.stream(self._streams[stream]):
             torch.cuda._sleep(units * _CYCLES)  # type: ignore[no-untyped-call]  # noqa: SLF001  as torch's tests
 

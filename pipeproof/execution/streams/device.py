@@ -41,6 +41,13 @@ class Device(Protocol):
         """
         ...
 
+    def hold(self, launches: int) -> None:
+        """Let no stream begin before it has been given about as many launches.
+
+        What is handed over slowly would else come one after the other, whatever the events say.
+        """
+        ...
+
     def launch(self, stream: int, kernel: Kernel) -> None:
         """Give a kernel to a stream."""
         ...

@@ -17,7 +17,7 @@ from pipeproof.execution.streams.device import Device, Kernel
 from pipeproof.ir.actions import COMPUTE, Kind
 from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.operations import Bracket
-from pipeproof.ir.storage import KEPT
+from pipeproof.ir.storage import KEPT, content_text
 from pipeproof.ir.transport import Match
 
 __all__ = ["Kernels"]
@@ -93,9 +93,9 @@ class Kernels:
         if what_of(value) == KEPT:
             stage, microbatch = (value >> 32) & 0xFFFFFF, value & 0xFFFFFFFF
             weights, entered = self.unsplit.entered(stage, microbatch)
-            on = self.device.place
+            on = self.state.place
             graph = self.compute.graph([on(each) for each in weights], on(entered))
-            self.state.graphs[stage, microbatch] = graph
+            self.state.give((stage, microbatch), graph)
 
     # events
 
@@ -161,7 +161,7 @@ class Kernels:
 
     def _placed(self, row: int) -> Mapping[Key, Tensor]:
         writes = self.touches.writes[row]
-        return {each.key: self.device.place(self.unsplit.wanted(each.value)) for each in writes}
+        return {each.key: self.state.place(self.unsplit.wanted(each.value)) for each in writes}
 
     def _loads(self, placed: Mapping[Key, Tensor]) -> None:
         for key, data in placed.items():
@@ -238,10 +238,10 @@ class Kernels:
     def restore(self, snapshot: Snapshot) -> None:
         """Take everything from a snapshot."""
         self.state.restore(snapshot.numbers)
-        on = self.device.place
+        on = self.state.place
         for identity, (value, weights) in snapshot.forwards.items():
             graph = self.compute.graph([on(each) for each in weights], on(value))
-            self.state.graphs[identity] = graph
+            self.state.give(identity, graph)
 
     def memories(self) -> dict[int, Key]:
         """Return every storage by where it begins."""
@@ -249,3 +249,15 @@ class Kernels:
         keys |= {each.key for row in self.touches.writes.values() for each in row}
         keys |= set(self.touches.frees.values())
         return {self.state.storage(key).data_ptr(): key for key in sorted(keys)}
+
+    def label(self, memory: int) -> str:
+        """Return what begins there: a storage by name and rank, or a gradient."""
+        key, stored = self.memories().get(memory), self.run.storage
+        if key is None:
+            return "a gradient"
+        if key[0] >= 0 or stored is None:
+            return f"{content_text(self.ops, key[1])} of rank {key[0]}"
+        number = next(
+            row for row, at in zip(stored.rows, stored.storage, strict=True) if at == key[1]
+        )
+        return f"{stored.labels[key[1]]} of rank {int(self.ops.rank[number])}"

@@ -19,9 +19,10 @@ _PACES = (1, 1, 4, 16, 64)
 
 
 class _Item(NamedTuple):
-    """What stands in a queue: something to do, an event that is over then, one to wait for."""
+    """What stands in a queue: something to do, a pause, an event to be over or to wait for."""
 
     run: Callable[[], None] | None = None
+    pause: int = 0
     over: int | None = None
     behind: int | None = None
 
@@ -35,6 +36,8 @@ class Queues:
         self._choose = choose
         self._queues: list[deque[_Item]] = []
         self._over: list[bool] = []
+        self._until: list[int] = []
+        self._now = 0
 
     def place(self, numbers: Tensor) -> Tensor:
         """Return a copy of numbers."""
@@ -43,15 +46,19 @@ class Queues:
     def stream(self) -> int:
         """Make a stream."""
         self._queues.append(deque())
+        self._until.append(0)
         return len(self._queues) - 1
+
+    def hold(self, launches: int) -> None:
+        """Let no stream begin: none does before all is finished."""
 
     def launch(self, stream: int, kernel: Kernel) -> None:
         """Give a kernel to a stream."""
         self._queues[stream].append(_Item(run=kernel.run))
 
     def sleep(self, stream: int, units: int) -> None:
-        """Let a stream do nothing for as many of its turns."""
-        self._queues[stream].extend(_Item() for _ in range(units))
+        """Let a stream do nothing while others do as many things, as long as there are any."""
+        self._queues[stream].append(_Item(pause=units))
 
     def record(self, stream: int) -> int:
         """Return an event that is over once all is that the stream has been given."""
@@ -68,31 +75,41 @@ class Queues:
         try:
             while able := self._able():
                 stream = able[0] if len(able) == 1 else self._choose(able)
-                self._happen(self._queues[stream].popleft())
+                run = self._queues[stream].popleft().run
+                self._now += 1
+                assert run is not None  # noqa: S101  such a stream is not able
+                run()
             assert not any(self._queues)  # noqa: S101  an event is recorded before it is waited for
         finally:
             for queue in self._queues:
                 queue.clear()
 
     def _able(self) -> list[int]:
-        """Return the streams whose next kernel or pause may happen; what is no choice has."""
-        goes_on = True
-        while goes_on:
-            goes_on = False
-            for queue in self._queues:
-                while queue and self._is_marker(queue[0]):
-                    self._happen(queue.popleft())
-                    goes_on = True
-        return [n for n, queue in enumerate(self._queues) if queue and queue[0].behind is None]
+        """Return the streams whose next kernel may happen; what is no choice has."""
+        streams = range(len(self._queues))
+        while True:
+            while any(self._passes(stream) for stream in streams):
+                continue
+            heads = [(n, self._queues[n][0]) for n in streams if self._queues[n]]
+            able = [n for n, item in heads if item.run and self._until[n] <= self._now]
+            pausing = [self._until[n] for n, _ in heads if self._until[n] > self._now]
+            if able or not pausing:
+                return able
+            self._now = min(pausing)
 
-    def _is_marker(self, item: _Item) -> bool:
-        return item.over is not None or (item.behind is not None and self._over[item.behind])
-
-    def _happen(self, item: _Item) -> None:
-        if item.over is not None:
-            self._over[item.over] = True
-        elif item.run is not None:
-            item.run()
+    def _passes(self, stream: int) -> bool:
+        """Pass by what is no kernel at the head of a queue; return whether anything was."""
+        queue, passed = self._queues[stream], False
+        while queue and queue[0].run is None and self._until[stream] <= self._now:
+            item = queue[0]
+            if item.behind is not None and not self._over[item.behind]:
+                break
+            queue.popleft()
+            if item.over is not None:
+                self._over[item.over] = True
+            self._until[stream] = max(self._until[stream], self._now + item.pause)
+            passed = True
+        return passed
 
 
 def seeded(seed: int) -> Callable[[Sequence[int]], int]:

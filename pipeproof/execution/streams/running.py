@@ -32,7 +32,7 @@ OBSERVED = ("PP202", "PP401", "PP403", "PP405", "PP501", "PP502", "PP503", "PP50
 """The rules whose counterexamples streams can show: a read finds other numbers."""
 
 _GRADIENTS = (Kind.REDUCE, Kind.ZERO, Kind.SCALE, Kind.STEP, Kind.SKIP, Kind.B, Kind.W)
-_UNITS = 12
+_OFTEN, _SHORT, _LONG = 0.7, (0, 3), (60, 90)
 _SEEDS = 9
 """How many free orders are tried."""
 
@@ -46,31 +46,40 @@ class Modelled(NamedTuple):
 
 
 class Pace(Enum):
-    """What is slowed down: nothing, copies, what ranks compute, or either."""
+    """What is slowed down: nothing, reads of what is sent, writes of it, computations, or any.
+
+    All but the last concern every other rank, even or odd ones by the seed.
+    """
 
     FREE = 0
-    COPIES = 1
-    COMPUTE = 2
-    ANY = 3
+    SENDS = 1
+    RECEIVES = 2
+    COMPUTE = 3
+    ANY = 4
 
 
 class _Delays:
-    """Seeded pauses before what streams are given."""
+    """Seeded pauses before what streams are given: short ones, long ones for what is slow."""
 
-    def __init__(self, pace: Pace, seed: int) -> None:
+    def __init__(self, pace: Pace, seed: int, first_transfer: int) -> None:
         self._pace, self._rng = pace, Random(seed)  # noqa: S311  which order of many
+        self._first, self._odd = first_transfer, seed % 2
 
-    def before(self, lane: Lane) -> int:
+    def before(self, launch: Launch) -> int:
         """Return for how many units a stream pauses."""
-        match self._pace:
-            case Pace.FREE:
-                return 0
-            case Pace.COPIES if not lane.copies:
-                return 0
-            case Pace.COMPUTE if lane.copies:
-                return 0
-            case _:
-                return self._rng.randrange(_UNITS)
+        if self._pace is Pace.FREE:
+            return 0
+        return self._rng.randint(*(_LONG if self._is_slow(launch) else _SHORT))
+
+    def _is_slow(self, launch: Launch) -> bool:
+        if self._pace is Pace.ANY:
+            return self._rng.random() > _OFTEN
+        if launch.lane.rank % 2 != self._odd:
+            return False
+        if not launch.lane.copies or launch.event < self._first:
+            return self._pace is Pace.COMPUTE
+        arrives = (launch.event - self._first) % 2 == 1
+        return self._pace is (Pace.RECEIVES if arrives else Pace.SENDS)
 
 
 class Differs(NamedTuple):
@@ -151,26 +160,26 @@ class Running:
 
     def play(self, launches: Iterable[Launch], pace: Pace = Pace.FREE, seed: int = 0) -> None:
         """Give everything to the streams, and wait until it has happened."""
-        device, delays = self.device, _Delays(pace, seed)
+        device, given = self.device, list(launches)
+        delays = _Delays(pace, seed, self.events.first_transfer)
+        for number in sorted({launch.stream for launch in given}):
+            if number not in self._streams:
+                self._streams[number] = device.stream()
         device.finish()
-        for launch in launches:
-            stream = self._stream(launch.stream)
+        device.hold(len(given))
+        for launch in given:
+            stream = self._streams[launch.stream]
             for event in launch.waits:
                 if event in self._recorded:
                     device.wait(stream, self._recorded[event])
             kernels = list(self.kernels.of(launch.event))
             if kernels:
-                device.sleep(stream, delays.before(launch.lane))
+                device.sleep(stream, delays.before(launch))
             for kernel in kernels:
                 device.launch(stream, kernel)
             if launch.awaited:
                 self._recorded[launch.event] = device.record(stream)
         device.finish()
-
-    def _stream(self, number: int) -> int:
-        if number not in self._streams:
-            self._streams[number] = self.device.stream()
-        return self._streams[number]
 
     # what was seen
 
@@ -267,7 +276,7 @@ def _orders(
     model: Modelled, claim: Claim, device: Callable[[int], Device]
 ) -> Iterator[tuple[str, Running]]:
     """Yield runs of a counterexample, and how each of them was run."""
-    paces = (Pace.COPIES, Pace.COMPUTE, Pace.ANY)
+    paces = (Pace.SENDS, Pace.RECEIVES, Pace.ANY)
     data = [Unsplit(model.run, seed) for seed in SEEDS]
     for forced in (False, True):
         for seed in range(_SEEDS):

@@ -80,6 +80,10 @@ class Sanitized:
         self._handler._handle_stream_creation(_number(stream))  # noqa: SLF001  it has no other way
         return stream
 
+    def hold(self, launches: int) -> None:
+        """Let no stream begin before it has been given about as many launches."""
+        self._device.hold(launches)
+
     def launch(self, stream: int, kernel: Kernel) -> None:
         """Give a kernel to a stream, and ask whether its accesses are ordered."""
         reads, writes = _begins(kernel.reads), _begins(kernel.writes)

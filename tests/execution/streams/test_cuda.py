@@ -60,6 +60,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(torch.cuda, "Stream", Stream)
     monkeypatch.setattr(torch.cuda, "Event", Event)
     monkeypatch.setattr(torch.cuda, "stream", current)
+    monkeypatch.setattr(Cuda, "_warm", lambda _, stream: CALLS.append(f"{stream.name} is warm"))
     monkeypatch.setattr(torch.cuda, "_sleep", lambda cycles: CALLS.append(f"sleeps {cycles}"))
     monkeypatch.setattr(torch.cuda, "synchronize", lambda device: CALLS.append(f"all of {device}"))
     return CALLS
@@ -84,9 +85,11 @@ def test_a_kernel_runs_in_its_stream_and_waits_come_between(gpu: list[str]) -> N
     event = device.record(one)
     device.wait(other, event)
     device.sleep(other, 2)
+    device.sleep(other, 0)
     device.finish()
 
     assert gpu == [
+        *("cuda:0 stream 0 is warm", "cuda:0 stream 1 is warm"),
         *("in cuda:0 stream 0", "a", "out"),
         "event 0 on cuda:0 stream 0",
         "cuda:0 stream 1 waits for event 0",

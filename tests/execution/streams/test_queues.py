@@ -60,22 +60,31 @@ def test_a_seed_is_one_order() -> None:
     assert [free(seeded(7)) for _ in range(3)] == [free(seeded(7))] * 3
 
 
-def test_a_pause_takes_turns_of_its_stream() -> None:
-    turns: list[int] = []
-
-    def choose(able: Sequence[int]) -> int:
-        turns.append(len(able))
-        return able[0]
-
-    queues, what = Queues(choose), list[str]()
+@pytest.mark.parametrize(("units", "happens"), [(0, "awxyz"), (2, "wxayz"), (9, "wxyza")])
+def test_a_pause_lasts_while_others_do_as_much_or_have_nothing_left(
+    units: int, happens: str
+) -> None:
+    queues, what = Queues(lambda able: able[0]), list[str]()
     one, other = queues.stream(), queues.stream()
-    queues.sleep(one, 3)
+    queues.sleep(one, units)
     told(queues, what, one, "a")
-    told(queues, what, other, "x")
+    told(queues, what, other, "wxyz")
     queues.finish()
 
-    assert what == ["a", "x"]
-    assert turns == [2, 2, 2, 2]
+    assert "".join(what) == happens
+
+
+def test_an_event_behind_a_pause_is_over_after_it() -> None:
+    queues, what = Queues(lambda able: able[0]), list[str]()
+    one, other, third = queues.stream(), queues.stream(), queues.stream()
+    queues.sleep(one, 2)
+    event = queues.record(one)
+    queues.wait(other, event)
+    told(queues, what, other, "a")
+    told(queues, what, third, "xyz")
+    queues.finish()
+
+    assert "".join(what) == "xyaz"
 
 
 def test_nothing_happens_before_it_is_finished() -> None:
