@@ -1,0 +1,104 @@
+"""Commands by which GitHub shows what was found beside the lines of a pull request.
+
+Of errors and of warnings GitHub shows ten a step and drops the rest; the tenth of ours says how
+many more there are. Source: GitHub, Workflow commands for GitHub Actions, and actions/toolkit,
+docs/problem-matchers.md.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pipeproof.verdict.result import FileReport, Result
+from pipeproof.verdict.verdict import TransportVerdict, Violation
+
+__all__ = ["NAME", "render"]
+
+NAME = "github"
+_MOST = 10
+_LONGEST = 2_000
+
+
+class _Said(NamedTuple):
+    """One annotation; `place` holds file, line and column, as far as they are known."""
+
+    level: str
+    title: str
+    message: str
+    place: tuple[tuple[str, str], ...] = ()
+
+
+def render(result: Result) -> str:
+    """Return a command a line, errors first, and one that sums up.
+
+    What is broken under several transports is told once. What is unknown is a warning, and so is
+    what warns.
+    """
+    said = [each for report in result.files for each in _file(report)]
+    lines: list[str] = []
+    for level in ("error", "warning"):
+        of = [each for each in said if each.level == level]
+        kept = of if len(of) <= _MOST else of[: _MOST - 1]
+        lines += [_command(each) for each in kept]
+        if len(kept) < len(of):
+            more = f"{len(of) - len(kept)} more; `pipeproof check` tells them all"
+            lines.append(_command(_Said(level, "pipeproof", more)))
+    words = ", ".join(f"{result.count(word)} {word}" for word in ("proved", "refuted", "unknown"))
+    lines.append(_command(_Said("notice", "pipeproof", words)))
+    return "\n".join([*lines, ""])
+
+
+def _file(report: FileReport) -> Iterator[_Said]:
+    if report.failure is not None:
+        yield _Said("error", "pipeproof", report.failure.message, (("file", report.path),))
+    for problem in report.problems:
+        place = (("file", problem.file), ("line", str(problem.line)), ("col", str(problem.column)))
+        yield _Said("error", "pipeproof", f"{problem.found}; {problem.expected}", place)
+    if report.unsupported:
+        yield _Said("warning", "unknown", report.unsupported, (("file", report.path),))
+    if report.verdict is not None:
+        yield from _verdict(report, report.verdict.transports)
+
+
+def _verdict(report: FileReport, transports: tuple[TransportVerdict, ...]) -> Iterator[_Said]:
+    under: dict[_Said, list[str]] = {}
+    for transport in transports:
+        for each in _told(report, transport):
+            under.setdefault(each, []).append(transport.name)
+    for each, names in under.items():
+        yield each._replace(message=f"{each.message} (under {', '.join(names)})")
+
+
+def _told(report: FileReport, transport: TransportVerdict) -> Iterator[_Said]:
+    for violation in transport.violations:
+        title = f"{violation.rule} {violation.name}"
+        yield _Said("error", title, violation.message, _place(report, violation))
+    for warned in transport.warnings:
+        yield _Said("warning", warned.rule, warned.message, (("file", report.path),))
+    for open_ in transport.unknown:
+        place = (("file", report.path),)
+        yield _Said("warning", f"{open_.rule} unknown", open_.why, place)
+
+
+def _place(report: FileReport, violation: Violation) -> tuple[tuple[str, str], ...]:
+    for place in violation.at:
+        quote = report.quote(place)
+        if quote is not None:
+            file = quote.file if quote.file is not None else report.path
+            return ("file", file), ("line", str(quote.line)), ("col", str(quote.column))
+    return (("file", report.path),)
+
+
+def _command(said: _Said) -> str:
+    properties = (*said.place, ("title", said.title))
+    head = ",".join(f"{key}={_property(value)}" for key, value in properties)
+    return f"::{said.level} {head}::{_data(said.message[:_LONGEST])}"
+
+
+def _data(text: str) -> str:
+    """Return a message as a command takes it: one line, nothing that ends or begins one."""
+    kept = "".join(c if c.isprintable() or c in "\r\n" else "\ufffd" for c in text)
+    return kept.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text[:_LONGEST]).replace(":", "%3A").replace(",", "%2C")
