@@ -15,13 +15,25 @@ if TYPE_CHECKING:
     from pipeproof.execution.ranks.processes import Processes
     from pipeproof.semantics.model import Model
 
-__all__ = ["OnRanks", "processes_option", "ranks_of"]
+__all__ = ["OnRanks", "one_way", "processes_option", "ranks_of"]
 
 processes_option = click.option(
     "--processes",
     type=click.Choice(("gloo",)),
     help="Run each rank as a process, with messages of torch over gloo on this machine.",
 )
+
+
+def one_way(**asked: object) -> None:
+    """Check that a schedule is to be run in one way at most.
+
+    Raises:
+        click.UsageError: several are asked for.
+    """
+    chosen = [f"--{name}" for name, value in asked.items() if value]
+    if len(chosen) > 1:
+        said = f"{' and '.join(chosen)} are different ways of running a schedule; name one."
+        raise click.UsageError(said)
 
 
 class OnRanks:

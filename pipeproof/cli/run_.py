@@ -8,7 +8,7 @@ from pipeproof.cli._device import device_option, streams_of
 from pipeproof.cli._exits import Exit, worst
 from pipeproof.cli._inject import Injecting, inject_options
 from pipeproof.cli._options import Asking, asked, read_options, reading_options, transport_option
-from pipeproof.cli._processes import processes_option, ranks_of
+from pipeproof.cli._processes import one_way, processes_option, ranks_of
 from pipeproof.cli._runtime import InRuntime, runtime_option
 from pipeproof.cli._seen import needs_torch, replayed, seen_code, witness_option
 from pipeproof.cli._single import only
@@ -78,6 +78,12 @@ def command(**values: Unpack[_Values]) -> int:
     streams, and events alone keep their order. With --runtime torch a CSV of torch runs
     in torch's own pipeline runtime, and the code is 4 where it does not do what the verdict says.
     """
+    one_way(
+        processes=values["processes"],
+        device=values["device"] != "cpu",
+        runtime=values["runtime"],
+        inject=values["inject"],
+    )
     needs_torch()
     from pipeproof import api  # noqa: PLC0415  what judges is imported when needed
     from pipeproof.execution.provenance import settled  # noqa: PLC0415  torch, when needed

@@ -264,6 +264,18 @@ def test_where_no_transport_can_be_run_the_answer_is_unknown(
     )
 
 
+@pytest.mark.parametrize(
+    "other", [("--inject", "drop@r0:SEND F0.0"), ("--runtime", "torch"), ("--device", "cuda")]
+)
+def test_a_schedule_is_run_in_one_way(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], other: tuple[str, str]
+) -> None:
+    path = written(tmp_path, *PASSED)
+
+    assert run(["run", path, "--processes", "gloo", *other]) == 2
+    assert f"--processes and {other[0]} are different ways" in capsys.readouterr().err
+
+
 def answered(processes: Processes, rule: str) -> Iterator[tuple[str, Confirmed]]:
     """Originals, and what becomes of a counterexample to what a change made of each."""
     for pair in broken.pairs(rule):
