@@ -125,7 +125,7 @@ def tried(
     """
     answer = _expected(setting, injection)
     place = injection.place(setting.run)
-    ended = drive(setting, injection, manner)
+    ended = drive(setting._replace(exact=False), injection, manner)
     return Trial(injection, manner.policy, answer, place, tuple(control), tuple(ended))
 
 

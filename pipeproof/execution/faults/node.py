@@ -15,9 +15,17 @@ from typing import NamedTuple
 from pipeproof.execution._events import Transfer
 from pipeproof.execution._memory import flat
 from pipeproof.execution.faults._asking import Asking, Manner, Pause, Steps, opinion
+from pipeproof.execution.faults._said import (
+    HOPELESS,
+    conditions,
+    findings_in,
+    late,
+    spoilt,
+    value_text,
+)
 from pipeproof.execution.faults.findings import Answer, Finding, Place, merged, place_of
 from pipeproof.execution.faults.injections import Injection, What
-from pipeproof.execution.faults.ledgers import Bit, Flip, turned
+from pipeproof.execution.faults.ledgers import Bit, Flip
 from pipeproof.execution.faults.localise import Entry, against
 from pipeproof.execution.faults.packets import Body, Data, Wire
 from pipeproof.execution.faults.split import Part
@@ -28,7 +36,6 @@ __all__ = ["Ended", "Manner", "Node"]
 
 _PEERS = 2  # that run an operation again
 _TRIES = 3
-_HOPELESS = (Answer.STOPPED, Answer.MISSING, Answer.CANNOT)
 _TOLD = (*COMPUTE, Kind.SEND, Kind.STEP)
 _ANEW = (Answer.WRONG_VALUE, Answer.DISAGREEMENT, Answer.PRECONDITIONS)
 
@@ -137,7 +144,7 @@ class Node(Asking):
             raise _StoppedError  # it stops behind its last instruction
         known = self.findings
         yield from self._all("end")
-        self.findings = merged(known, self.late, _late(self.findings, known))
+        self.findings = merged(known, self.late, late(self.findings, known))
         return outcome
 
     def _all(self, what: str, number: int = 0, body: Body = None) -> Steps[list[Body]]:
@@ -202,7 +209,7 @@ class Node(Asking):
         if what is What.DROPPED:
             return
         delay = fault.windows * self.manner.window if fault and what is What.DELAYED else 0.0
-        self.send(to, "data", number, _spoilt(right, fault), delay)
+        self.send(to, "data", number, spoilt(right, fault), delay)
         if what is What.DUPLICATED:
             self.send(to, "data", number, right)
 
@@ -242,15 +249,14 @@ class Node(Asking):
     def _can_go_on(self, at: Place) -> bool:
         """Whether what is wrong with a message has been confirmed, and is to be made good."""
         claimed = [each.answer for each in self.findings if each.place == at]
-        good = any(each not in _HOPELESS for each in claimed)
+        good = any(each not in HOPELESS for each in claimed)
         return self.manner.policy == "recover" and good
 
     def _wrong(self, data: Data, transfer: Transfer) -> tuple[Answer, str] | None:
         ops = self.part.ops
         wanted = int(ops.value[transfer.receive])
         if data.value != wanted:
-            said = f"it says that it is {ops.value_text(data.value)}"
-            return Answer.IDENTITY, said
+            return Answer.IDENTITY, f"it says that it is {value_text(ops, data.value)}"
         shape = self._shape(transfer.send)
         if tuple(data.numbers.shape) != shape:
             return Answer.SHAPE, f"its shape is {tuple(data.numbers.shape)} instead of {shape}"
@@ -284,11 +290,11 @@ class Node(Asking):
             yield from self._doubled()
             yield from self._audit()
         said = yield from self._all("vote", 1, self.findings)
-        known = merged(self.findings, *map(_findings, said))
+        known = merged(self.findings, *map(findings_in, said))
         self.findings = known
         again = yield from self._all("vote", 2, known)
-        self.late = _late(self.findings, known)  # no answer in this round decides nothing
-        self.findings = merged(known, *map(_findings, again))
+        self.late = late(self.findings, known)  # no answer in this round decides nothing
+        self.findings = merged(known, *map(findings_in, again))
         return self.findings
 
     def _rest(self) -> Steps[None]:
@@ -340,7 +346,7 @@ class Node(Asking):
 
     def _judge(self, entry: Entry, made: dict[int, str], again: dict[int, str]) -> None:
         place = Place(*entry.operation)
-        if any(len(set(_conditions(each))) > 1 for each in (made, again)):
+        if any(len(set(conditions(each))) > 1 for each in (made, again)):
             said = f"ranks {sorted(made)} do not work on the same"
             self.claim(Answer.PRECONDITIONS, place, said, "no output is compared")
             return
@@ -364,36 +370,7 @@ class Node(Asking):
         if self.manner.policy != "recover":
             return "raised" if self.manner.policy == "raise" else "skipped"
         new = [each for each in findings if not each.place.message and each.answer in _ANEW]
-        hopeless = self.alarmed or any(each.answer in _HOPELESS for each in findings)
+        hopeless = self.alarmed or any(each.answer in HOPELESS for each in findings)
         if hopeless or (new and self.attempt):
             return "not recovered"
         return "again" if new else "stepped"
-
-
-def _late(now: tuple[Finding, ...], known: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Return who stopped once the findings of all were known."""
-    new = (each for each in now if each not in known and each.answer in _HOPELESS)
-    return tuple(each._replace(after_step=True) for each in new)
-
-
-def _conditions(said: Mapping[int, str]) -> list[str]:
-    return [each.partition("|")[0] for each in said.values()]
-
-
-def _findings(body: Body) -> tuple[Finding, ...]:
-    every = body if isinstance(body, tuple) else ()
-    return tuple(each for each in every if isinstance(each, Finding))
-
-
-def _spoilt(right: Data, fault: Injection | None) -> Data:
-    """Return what a message holds once it is spoilt as a fault says."""
-    match fault.what if fault else None:
-        case What.CORRUPTED:
-            return right._replace(value=right.value ^ 1)
-        case What.MISSHAPEN:
-            return right._replace(numbers=right.numbers[:-1].clone())
-        case What.TURNED if fault is not None:
-            (wrong,) = turned([right.numbers], Bit(fault.bit), 1)
-            return right._replace(numbers=wrong)
-        case _:
-            return right
