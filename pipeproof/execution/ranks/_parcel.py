@@ -25,8 +25,8 @@ OVER = -2
 class Pace(NamedTuple):
     """How a run goes on in time.
 
-    `late` lets what a send takes leave as late as it may; `slow` is the rank that lingers before
-    each of its instructions, -1 for none, for `pause` seconds.
+    `late` lets what a send takes leave as late as it may, and reductions read at their end. `slow`
+    is the rank that lingers before each of its instructions, -1 for none, for `pause` seconds.
     """
 
     late: bool = False

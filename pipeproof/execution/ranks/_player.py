@@ -37,7 +37,7 @@ class _Player(Replayer):
     """Runs the events of one rank, in the order of its program."""
 
     def __init__(self, part: Part, rank: int, report: Report) -> None:
-        super().__init__(part.run, part.match, part.model)
+        super().__init__(part.run, part.match, part.model, late=part.pace.late)
         self.part, self.rank, self.report = part, rank, report
         self.pinned = Pinned(part.model.dtype)
         self.memory = self.compute.memory = self.pinned

@@ -165,9 +165,9 @@ def run_on_ranks(
 
 def _paces(subject: Subject) -> Iterator[Pace]:
     yield Pace()
+    yield Pace(late=True)
     if not bool(subject.run.is_message.any()):
         return
-    yield Pace(late=True)
     for rank in range(subject.run.schedule.ranks):
         yield Pace(late=True, slow=rank)
     for rank in range(subject.run.schedule.ranks):
