@@ -12,6 +12,8 @@ from pipeproof.cli._provenance import commit
 from tests.cli.test_replay import result
 from tests.cli.test_run_ import EARLY, PASSED, written
 
+pytest.importorskip("torch", reason="torch is not installed")
+
 KEYS = {
     *("command", "commit", "versions", "schedule", "transport", "runs_on", "witness", "precision"),
     *("seeds", "inputs", "device", "flags", "placement", "policy", "boundary", "profile"),

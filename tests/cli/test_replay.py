@@ -6,6 +6,8 @@ import pytest
 from pipeproof.cli import run
 from tests.cli.test_run_ import EARLY, PASSED, written
 
+pytest.importorskip("torch", reason="torch is not installed")
+
 
 def result(folder: Path, *programs: str, **keys: object) -> Path:
     path = folder / "result.json"

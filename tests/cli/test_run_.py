@@ -14,6 +14,8 @@ from pipeproof.verdict.verdict import FileVerdict, Outcome, TransportVerdict
 from tests.cli.made import PATH, ROOT
 from tests.semantics import made
 
+pytest.importorskip("torch", reason="torch is not installed")
+
 PASSED = (
     "0F0; SEND F0.0 to=1; RECV B1.0 from=1; 0B0",
     "RECV F0.0 from=0; 1F0; 1B0; SEND B1.0 to=0",

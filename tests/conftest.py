@@ -1,0 +1,27 @@
+"""Without torch, what needs it is skipped, with the reason."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+REASON = "torch is not installed: pip install 'pipeproof[torch]'"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Skip a module that cannot be imported because there is no torch."""
+    report = yield
+    call = getattr(report, "call", None)
+    if isinstance(call, pytest.CallInfo) and call.excinfo is not None:
+        cause = call.excinfo.value.__cause__
+        if isinstance(cause, ModuleNotFoundError) and (cause.name or "").split(".")[0] == "torch":
+            report.outcome = "skipped"
+            report.longrepr = (str(collector.path), 1, f"Skipped: {REASON}")
+    return report
