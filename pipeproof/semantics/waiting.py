@@ -14,14 +14,26 @@ from pipeproof.semantics.pairing import pair_signals
 from pipeproof.semantics.relations._spots import at
 from pipeproof.semantics.relations.running import meetings
 
-__all__ = ["Cycle", "cycles"]
+__all__ = ["Cycle", "Link", "cycles"]
+
+
+class Link(NamedTuple):
+    """One that waits for another; `slot` says what is yet to leave the slot that it waits for."""
+
+    waits: Node
+    other: Node
+    slot: str = ""
 
 
 class Cycle(NamedTuple):
-    """A deadlock: `collective` where only collectives wait for each other."""
+    """A deadlock: `collective` where only collectives wait for each other.
+
+    `links` lead around it; there are none where ranks wait without a cycle.
+    """
 
     finding: Finding
     collective: bool
+    links: tuple[Link, ...] = ()
 
 
 def cycles(model: Model, happened: npt.NDArray[np.bool_]) -> tuple[Cycle, ...]:
@@ -63,7 +75,12 @@ def _cycle(model: Model, graph: WaitGraph, part: frozenset[int]) -> Cycle | None
     links = list(zip(nodes, [*nodes[1:], nodes[0]], strict=True))
     collective = all((a, b) in graph.through_collectives for a, b in links)
     facts = {"why": "; ".join(_say(model, graph, links))}
-    return Cycle(Finding(_one_a_row(spots), facts), collective)
+    told = (Link(graph.nodes[a], graph.nodes[b], _slot(graph, a)) for a, b in links)
+    return Cycle(Finding(_one_a_row(spots), facts), collective, tuple(told))
+
+
+def _slot(graph: WaitGraph, node: int) -> str:
+    return "" if graph.nodes[node].posted else graph.slots.get(node, "")
 
 
 def _one_a_row(spots: list[Spot]) -> tuple[Spot, ...]:

@@ -37,6 +37,19 @@ def test_sends_that_face_each_other_are_a_cycle() -> None:
     ]
 
 
+def test_the_links_of_a_cycle_lead_around_it() -> None:
+    made = model(*CROSSED, under=RENDEZVOUS)
+    (found,) = cycles(made, run(made, made.progress).happened)
+    around = [(each.waits, each.other) for each in found.links]
+
+    assert [(a.rank, a.posted, b.rank) for a, b in around if a.posted] == [
+        (0, True, 1),
+        (1, True, 0),
+    ]
+    assert [b for _, b in around] == [*[a for a, _ in around[1:]], around[0][0]]
+    assert {each.slot for each in found.links} == {""}
+
+
 def test_collectives_entered_in_opposite_orders_are_a_cycle_of_collectives() -> None:
     programs = ("COLL a ranks=0,1; COLL b ranks=0,1", "COLL b ranks=0,1; COLL a ranks=0,1")
 
