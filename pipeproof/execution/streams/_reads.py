@@ -16,7 +16,6 @@ _NOT_RUN = {
     Kind.NORM: "norms",
     Kind.TIE: "tied parameters",
     Kind.ROLLBACK: "withdrawn updates",
-    Kind.CHOOSE: "choices",
 }
 _SAID = {
     "aux": "extra inputs",
@@ -35,6 +34,8 @@ def refused(asked: Asked) -> Iterator[str]:
             yield what
     said = {key for each in ops.attributes.values() for key in each}
     yield from (what for key, what in _SAID.items() if key in said)
+    if asked.schedule.segments > 1:
+        yield "segments"
     if asked.copies:
         yield "tied parameters"
     if asked.normed:

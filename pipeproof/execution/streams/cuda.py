@@ -17,7 +17,12 @@ _QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS"
 
 
 def missing() -> str | None:
-    """Return why there is no GPU that torch can use, None where there is one."""
+    """Return why there is no GPU that torch can use, None where there is one.
+
+    Before it is asked for, enough hardware queues are: with fewer, streams wait for each other.
+    """
+    os.environ.setdefault(_QUEUES, str(_STREAMS))
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     if torch.cuda.is_available():
         return None
     if torch.version.cuda is None:
@@ -34,8 +39,6 @@ class Cuda:
         Raises:
             UsageError: there is none.
         """
-        os.environ.setdefault(_QUEUES, str(_STREAMS))
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         why = missing()
         if why is not None:
             problem = Problem("--device", 1, 1, f"no CUDA device: {why}", "write cpu-streams")

@@ -88,6 +88,7 @@ def test_a_reduction_brings_the_other_replica() -> None:
         ("LOAD A.0 buf=s; 0F0 aux=s; 0B0", {}, "extra inputs"),
         ("0F0 state=a; 0B0", {}, "registers"),
         ("0F0; 0B0; 0REDUCE shard=0; 0STEP", {}, "reductions to a shard"),
+        ("0F0; 0F1; 0B1; 0B0", {"segments": 2}, "segments"),
     ],
 )
 def test_what_is_not_run_is_said(program: str, keys: dict[str, object], what: str) -> None:
