@@ -11,6 +11,7 @@ import click
 from pipeproof.cli._exits import Exit, worst
 from pipeproof.cli._telling import Teller
 from pipeproof.errors import UnsupportedFeatureError
+from pipeproof.verdict.verdict import Outcome
 
 if TYPE_CHECKING:
     from pipeproof.api import Asked
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pipeproof.execution.faults.split import Setting
     from pipeproof.ir.as_run import AsRun
     from pipeproof.ir.faults import Policy
+    from pipeproof.ir.schedule import Schedule
     from pipeproof.ir.source import Document
     from pipeproof.verdict.result import Json
 
@@ -88,7 +90,8 @@ class Injecting:
         return code
 
     def _all(self, drive: "Drive") -> Exit:
-        from pipeproof.execution.faults.node import Manner  # noqa: PLC0415  when needed
+        from pipeproof.execution.faults.harness import stray_of  # noqa: PLC0415  when needed
+        from pipeproof.execution.faults.node import Manner  # noqa: PLC0415
         from pipeproof.lowering.faults import policy_of  # noqa: PLC0415
 
         setting, injections = self._read()
@@ -96,11 +99,31 @@ class Injecting:
         manner = Manner(policy=policy)
         try:
             control = drive(setting, None, manner)
+            stray = stray_of(control)
+            if stray:
+                return self._strays(stray)
             codes = [self._once(drive, setting, each, manner, control) for each in injections]
         except UnsupportedFeatureError as error:
             self._tell(f"not run: {error}", {"answer": "not run", "why": str(error)})
             return Exit.UNKNOWN
         return worst(set(codes))
+
+    def _strays(self, stray: str) -> Exit:
+        """Say what is wrong without any fault: with the schedule, or with what proves it."""
+        from pipeproof import api  # noqa: PLC0415  what judges is imported when needed
+
+        schedule = _healthy(self.document.schedule)
+        verdict = api.judge(dataclasses.replace(self.document, schedule=schedule), self.question)
+        outcome = verdict.transports[0].outcome
+        said = f"{outcome.value} where nothing goes wrong, not run with faults: {stray}"
+        self._tell(said, {"answer": "not run", "why": said})
+        match outcome:
+            case Outcome.PROVED:
+                return Exit.DISTRUST
+            case Outcome.REFUTED:
+                return Exit.REFUTED
+            case Outcome.UNKNOWN:
+                return Exit.UNKNOWN
 
     def _read(self) -> "tuple[Setting, list[Injection]]":
         from pipeproof import api  # noqa: PLC0415  what judges is imported when needed
@@ -115,9 +138,7 @@ class Injecting:
         self.transport = transport.name
         run, events = model.frame.run, Events(model.frame.run, transport.match)
         found = [each for text in self.values["inject"] for each in self._faults(text, run, events)]
-        described = {k: v for k, v in run.schedule.described.items() if k != "faults"}
-        healthy = dataclasses.replace(run.schedule, described=described)
-        run = dataclasses.replace(run, schedule=healthy)
+        run = dataclasses.replace(run, schedule=_healthy(run.schedule))
         return Setting(
             run, transport.match, model.happens_before, self.values["witness"], self.values["seed"]
         ), found
@@ -156,11 +177,8 @@ class Injecting:
         from pipeproof.execution.faults.harness import tried  # noqa: PLC0415  when needed
 
         trial = tried(drive, setting, injection, manner, control)
-        code = Exit.PROVED if trial.is_kept else Exit.REFUTED
-        if trial.stray:
-            code = Exit.DISTRUST
         self._tell(f"{injection.text}: {trial}", _said(trial))
-        return code
+        return Exit.PROVED if trial.is_kept else Exit.REFUTED
 
     def _tell(self, text: str, said: "dict[str, Json]") -> None:
         from pipeproof.cli._provenance import came_of  # noqa: PLC0415  imported when needed
@@ -179,6 +197,12 @@ class Injecting:
         )
 
 
+def _healthy(schedule: "Schedule") -> "Schedule":
+    """Return a schedule in which nothing is said of faults."""
+    described = {key: said for key, said in schedule.described.items() if key != "faults"}
+    return dataclasses.replace(schedule, described=described)
+
+
 def _said(trial: "Trial") -> "dict[str, Json]":
     """Return what came of a fault as JSON holds it."""
     return {
@@ -187,7 +211,7 @@ def _said(trial: "Trial") -> "dict[str, Json]":
         "named": trial.is_named,
         "kept": trial.is_kept,
         "broken": list(trial.broken()),
-        "control": trial.stray or "clean",
+        "control": "clean",
         "outcomes": [each.outcome for each in trial.ended],
         "shows": "this fault in this run only",
         "findings": [

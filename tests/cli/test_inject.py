@@ -79,6 +79,18 @@ def test_what_the_ranks_cannot_run_is_unknown(
     assert "not run: SAVE behind the step" in capsys.readouterr().out
 
 
+def test_a_schedule_that_is_refuted_without_a_fault_is_not_run_with_one(
+    path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    crossed = text(2, 2).replace("1RECV_F0", "1RECV_F9").replace("1RECV_F1", "1RECV_F0")
+    Path(path).write_text(crossed.replace("1RECV_F9", "1RECV_F1"))
+
+    assert run(["run", path, "--inject", "missing@r0"]) == 1
+    out = capsys.readouterr().out
+    assert "refuted where nothing goes wrong, not run with faults: without a fault, " in out
+    assert "message of another identity" not in out  # its sender has sent what came
+
+
 def test_a_fault_is_told_as_json(path: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["run", path, "--inject", "turned=sign@r1:1F0", "--format", "json"]) == 0
     (told,) = json.loads(capsys.readouterr().out)["runs"]

@@ -1,6 +1,6 @@
 """One fault, put into a run on purpose: the run without it, the run with it, and what must hold."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pipeproof.execution.faults.findings import Answer, Finding, Place
@@ -9,7 +9,7 @@ from pipeproof.execution.faults.node import Ended, Manner
 from pipeproof.execution.faults.split import Setting
 from pipeproof.ir.faults import Policy
 
-__all__ = ["Drive", "Trial", "tried"]
+__all__ = ["Drive", "Trial", "stray_of", "tried"]
 
 Drive = Callable[[Setting, Injection | None, Manner], list[Ended]]
 """Runs all ranks of a schedule, simulated or on gloo."""
@@ -47,12 +47,7 @@ class Trial:
     @property
     def stray(self) -> str:
         """What is wrong with the control, empty where it is clean."""
-        for each in self.control:
-            if each.findings:
-                return f"without a fault, {each.findings[0]}"
-            if each.outcome != "stepped" or each.differs:
-                return f"without a fault, rank {each.rank} ends as {each.outcome} {each.differs}"
-        return ""
+        return stray_of(self.control)
 
     def broken(self) -> Iterator[str]:
         """Yield what must hold after a fault and does not."""
@@ -106,6 +101,16 @@ class Trial:
 
     def _expected(self) -> str:
         return f"{self.answer.value}: {self.place}" if self.answer else "nothing to be noticed"
+
+
+def stray_of(control: Sequence[Ended]) -> str:
+    """Return what is wrong with a run in which nothing goes wrong, empty where it is clean."""
+    for each in control:
+        if each.findings:
+            return f"without a fault, {each.findings[0]}"
+        if each.outcome != "stepped" or each.differs:
+            return f"without a fault, rank {each.rank} ends as {each.outcome} {each.differs}"
+    return ""
 
 
 def tried(

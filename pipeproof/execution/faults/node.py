@@ -237,7 +237,7 @@ class Node(Asking):
                     self.part.takes_in(number, body.numbers)
                     self.taken.add(number)
                     return True
-                yield from self._confirm(*wrong, at, number, sender)
+                yield from self._confirm(*wrong, at, number, body)
             if self.alarmed or not self._can_go_on(at):
                 break
             self.inbox.pop(("data", self.attempt, number, sender), None)
@@ -268,17 +268,19 @@ class Node(Asking):
         return tuple(flat(self.part.reference.value(int(self.part.ops.value[row]))).shape)
 
     def _confirm(
-        self, answer: Answer, said: str, at: Place, number: int, sender: int
+        self, answer: Answer, said: str, at: Place, number: int, came: Data
     ) -> Steps[None]:
         """Compare what came with the records of its sender, and claim a fault if they differ."""
-        status = yield from self.records_of(sender, number)
+        status = yield from self.records_of(at.rank, number)
         if status is None or not status.sent:
             self.claim(Answer.CANNOT, at, said, "and its sender says nothing of it")
             return
-        text = self.part.ops.value_text(status.value)
-        self.claim(
-            answer, at, said, f"its sender has {text} of shape {status.shape} in its records"
-        )
+        text = f"{value_text(self.part.ops, status.value)} of shape {status.shape}"
+        own = (came.value, tuple(came.numbers.shape), digest([came.numbers]))
+        if own == (status.value, status.shape, status.digest):
+            self.claim(Answer.CANNOT, at, said, f"and its sender has sent this: {text}")
+        else:
+            self.claim(answer, at, said, f"its sender has {text} in its records")
 
     # the boundary
 
