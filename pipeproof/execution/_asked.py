@@ -68,11 +68,10 @@ class Asked:
             for stage, rows in self.home.items()
         }
         self.ends = {(stage, k): self._ends(stage, k) for stage in self.home for k in self.weights}
+        self._require_pure()
 
     def _unsupported(self) -> Iterator[str]:
         ops, schedule = self.ops, self.schedule
-        if self.policy == "latest":
-            yield "under the policy latest a gradient may mix versions: no model has it"
         if bool(ops.is_kind(Kind.ROLLBACK).any()) and (
             self.slots is not None or bool(ops.is_kind(Kind.GATHER).any())
         ):
@@ -86,6 +85,19 @@ class Asked:
             yield "ranks that run what is ready are not run"
         if self.run.faults is not None:
             yield "what goes wrong shows only where it is injected"
+
+    def _require_pure(self) -> None:
+        """Check that under `latest` every backward reads the version that its forward read."""
+        if self.policy != "latest":
+            return
+        for stage, rows in self.home.items():
+            numbers = self.numbers(stage)
+            for row in rows:
+                held, microbatch = self.advance(numbers, row), int(self.ops.microbatch[row])
+                first = numbers.first.get(self.begins(microbatch), {})
+                if int(self.ops.kind[row]) in _READERS and any(held[k] != first[k] for k in held):
+                    message = "a gradient mixes versions, as latest allows: no model has it"
+                    raise UnsupportedFeatureError(message)
 
     def said(self, row: int) -> Mapping[str, str]:
         """Return what is written behind an operation."""
@@ -305,7 +317,7 @@ class Asked:
         """Return the version of a weight that a stage is to use for a microbatch."""
         begins = self.begins(microbatch)
         match self.policy:
-            case "stash":
+            case "stash" | "latest":
                 return self._read(stage, k, begins)
             case "vertical":
                 return self._read(self.line(microbatch).stages[0], k, begins)

@@ -64,10 +64,11 @@ def test_an_illegal_schedule_has_its_counterexample_replayed(
 def test_what_the_witness_cannot_show_is_unknown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = written(tmp_path, "0F0; 0B0; 0STEP", weights={"policy": "latest"})
+    mixed = "0F0; 0F1; 0B0; 0STEP; 0B1; 0STEP"
+    path = written(tmp_path, mixed, steps=2, weights={"policy": "latest"})
 
     assert run(["run", path]) == 3
-    assert "not run: under the policy latest" in capsys.readouterr().out
+    assert "not run: a gradient mixes versions" in capsys.readouterr().out
 
 
 def test_a_proof_that_a_run_denies_is_not_to_be_trusted(

@@ -333,7 +333,11 @@ def test_an_event_that_does_not_exist_or_has_happened_is_refused() -> None:
             "beside slots",
         ),
         ("0F0; 0F1; 0B1; 0B0", {"segments": 2, "fragment": True}, "segments"),
-        ("0F0; 0B0; 0STEP", {"weights": {"policy": "latest"}}, "latest"),
+        (
+            "0F0; 0F1; 0B0; 0STEP; 0B1; 0STEP",
+            {"steps": 2, "weights": {"policy": "latest"}},
+            "mixes versions",
+        ),
         ("CHOOSE x a|b; 0F0; 0B0", {}, "chooses"),
         (
             "; ".join(("0F0", *(f"0B0 param=p{n}" for n in range(70)))),
@@ -347,6 +351,16 @@ def test_what_no_witness_shows_is_refused(program: str, keys: dict[str, object],
 
     with pytest.raises(UnsupportedFeatureError, match=why):
         set_up(run, Match.ORDER)
+
+
+def test_under_latest_an_old_version_without_a_mixture_is_run() -> None:
+    latest = {"steps": 3, "weights": {"policy": "latest"}}
+    behind = "0F0; 0B0; 0STEP; 0F1; 0F2 w=0; 0B1; 0STEP; 0B2 w=0; 0STEP"
+
+    found = played(made.text(behind, **latest))
+
+    assert not found.met
+    assert found.compared > 0
 
 
 def test_each_of_many_parameters_has_a_weight_of_its_own() -> None:
