@@ -123,9 +123,13 @@ class _Player(Replayer):
             return room if plain else own.laid(room, WIDTH)
         return own.laid(torch.zeros(0), WIDTH)
 
-    def _leave(self) -> None:
-        """Let what is to be sent leave its storage, in the order in which it was posted."""
-        leaving, self._leaving = self._leaving, []
+    def _leave(self, last: int | None = None) -> None:
+        """Let what is to be sent leave its storage, in the order in which it was posted.
+
+        With `last` only that send, and those posted before it.
+        """
+        count = len(self._leaving) if last is None else self._leaving.index(last) + 1
+        leaving, self._leaving = self._leaving[:count], self._leaving[count:]
         for row in leaving:
             number = self.events.sent[row]
             self._drains(self.events.first_transfer + 2 * number, number, row)
@@ -153,7 +157,7 @@ class _Player(Replayer):
         """Wait for all that is complete at a moment."""
         for row in self.part.waits.get(event, ()):
             if row in self._leaving:
-                self._leave()
+                self._leave(row)
             moving = self._moving.get(row)
             if moving is None or (self.part.buffered and row in self.events.sent):
                 continue

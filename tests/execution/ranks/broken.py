@@ -65,7 +65,8 @@ def _broken(text: str) -> set[str]:
 
 def _made(rule: str) -> Iterator[Pair]:
     if rule in STORED:
-        yield from (Pair(each.original, each.text) for each in mutants(rule, 400))
+        untied = (each for each in mutants(rule, 400) if "TIE" not in each.text)
+        yield from (Pair(each.original, each.text) for each in untied)
         return
     change, transport = CHANGES[rule]
     for seed in range(400):
