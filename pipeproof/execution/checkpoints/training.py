@@ -79,12 +79,12 @@ class Training:
         self.attempts: list[Attempt] = []
         self.decisions: list[Decision] = []
         self._known: dict[str, object] = {}
+        self._model = prepared(setting.run, setting.witness, setting.seed)
         self.live = self._begin()
 
     def _begin(self, flip: Flip | None = None) -> Recorded:
-        setting = self.setting
-        model = prepared(setting.run, setting.witness, setting.seed)
-        made = Recorded(setting.run, setting.match, model, flip=flip, late=setting.late)
+        run, match, late = self.setting.run, self.setting.match, self.setting.late
+        made = Recorded(run, match, self._model, flip=flip, late=late)
         unsplit: dict[str, object] = vars(made.reference)
         unsplit.update(self._known)  # the unsplit model is the same for all of them
         self._known = unsplit

@@ -8,7 +8,14 @@ import pytest
 
 from pipeproof.execution.checkpoints.boundaries import by_steps, undrained
 from pipeproof.execution.checkpoints.restart import taken_up
-from pipeproof.execution.checkpoints.state import DRAINED, CheckpointError, Part, Setting, unequal
+from pipeproof.execution.checkpoints.state import (
+    DRAINED,
+    CheckpointError,
+    Part,
+    Setting,
+    tables_of,
+    unequal,
+)
 from pipeproof.execution.witness import WITNESSES
 from tests.execution.checkpoints.saved import (
     AGAIN,
@@ -29,11 +36,13 @@ from tests.execution.checkpoints.saved import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pipeproof.execution.replayer import Replayer
+
 FEATURES = [  # legal specs, each with something of its own to keep
+    "backward-after-reshard-fixed",
     "tied-gradients-not-summed-fixed",
     "norm-of-own-rank-fixed",
     "step-before-reduction-ends-fixed",
-    "backward-after-reshard-fixed",
     "bucket-forgotten-after-update-fixed",
     "running-statistics-out-of-order-fixed",
     "forward-not-redone-after-rollback-fixed",
@@ -60,7 +69,7 @@ def odd(left: tuple[Part, ...], right: tuple[Part, ...]) -> set[str]:
 
 @pytest.mark.parametrize("witness", WITNESSES)
 def test_an_execution_goes_on_bitwise_from_a_moment_in_flight(witness: str) -> None:
-    for cut in (23, 50, 81):
+    for cut in (31, 78):
         at = moment(PIPELINE, cut, witness)
         parts = at.parts()
 
@@ -155,6 +164,8 @@ def test_every_table_that_was_forgotten_is_refused_or_told_to_differ() -> None:
     """A table that is as in an execution that has not begun, as if nobody had saved it."""
     refused, differing, compared, all_ = (set[str]() for _ in range(4))
     for at in moments():
+        if not holds(at, refused | differing):
+            continue
         fresh, parts = begun(at.setting), at.parts()
         all_ |= {f"{field}.{name}" for field, name in tables(parts)}
         changed = odd(fresh, parts)
@@ -167,13 +178,13 @@ def test_every_table_that_was_forgotten_is_refused_or_told_to_differ() -> None:
                 for part, other in zip(parts, fresh, strict=True)
             )
             try:
-                restored = held(taken_up(at.setting, forged), at.setting)
+                again = taken_up(at.setting, forged)
             except CheckpointError:
                 refused.add(said)
                 continue
-            assert said in odd(restored, parts)
+            assert said in odd(held(again, at.setting), parts)
             compared.add(said)
-            if goes_on_otherwise(at, forged):
+            if goes_on_otherwise(at, again):
                 differing.add(said)
 
     assert all_ == refused | compared
@@ -181,11 +192,22 @@ def test_every_table_that_was_forgotten_is_refused_or_told_to_differ() -> None:
     assert compared - differing - refused <= OVERWRITTEN
 
 
-def goes_on_otherwise(at: Moment, parts: tuple[Part, ...]) -> bool:
+def holds(at: Moment, known: set[str]) -> bool:
+    """Whether a table holds something, beside some tables."""
+    for field, tables_ in tables_of(at.live()).items():
+        for name, table in tables_.items():
+            some = bool(table) or name == "_sharded"  # where all is gathered this is empty
+            if some and not isinstance(table, int) and f"{field}.{name}" not in known:
+                return True
+    return False
+
+
+def goes_on_otherwise(at: Moment, again: Replayer) -> bool:
     try:
-        return bool(odd(continued(at, parts), ended(at.setting, at.order)))
+        again.play(at.order[at.cut :])
     except (IndexError, KeyError):
         return True
+    return bool(odd(held(again, at.setting), ended(at.setting, at.order)))
 
 
 @pytest.mark.parametrize(

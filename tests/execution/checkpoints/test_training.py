@@ -34,7 +34,7 @@ def example() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("where", ["replay", "step"])
+@pytest.mark.parametrize("where", ["replay", pytest.param("step", marks=pytest.mark.slow)])
 def test_ten_steps_on_four_ranks(where: str, capsys: pytest.CaptureFixture[str]) -> None:
     code = example().main(["--in", where])
 
@@ -50,29 +50,46 @@ def test_ten_steps_on_four_ranks(where: str, capsys: pytest.CaptureFixture[str])
     assert lines[-1] == "step 10 is bitwise that of a run in which nothing happened"
 
 
-def trained(folder: Path, **flips: dict[int, Flip]) -> Training:
-    return Training(HERE, ORDER, Copies(folder, 2), trained=flips.get("trained"))
-
-
-def test_without_a_fault_every_step_is_verified_at_once(tmp_path: Path) -> None:
-    training = trained(tmp_path)
+@pytest.fixture(scope="module")
+def healthy(tmp_path_factory: pytest.TempPathFactory) -> tuple[Training, bool]:
+    """A training without a fault, and whether it left the caller's generators alone."""
+    training = Training(HERE, ORDER, Copies(tmp_path_factory.mktemp("healthy"), 2))
+    before = str(randomness())
     training.run()
+    return training, str(randomness()) == before
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> Training:
+    """A training in whose second step a bit is turned."""
+    copies = Copies(tmp_path_factory.mktemp("faulty"), 2)
+    training = Training(HERE, ORDER, copies, trained={2: FORWARD})
+    training.run()
+    return training
+
+
+def test_without_a_fault_every_step_is_verified_at_once(healthy: tuple[Training, bool]) -> None:
+    training, _ = healthy
 
     assert [each.step for each in training.attempts] == [1, 2]
     assert {each.decision.status for each in training.attempts} == {Status.VERIFIED}
     assert not [each.found for each in training.attempts if each.found]
 
 
+def test_the_caller_is_left_as_it_was(healthy: tuple[Training, bool]) -> None:
+    _, unchanged = healthy
+
+    assert unchanged
+
+
 def test_a_fault_is_named_and_rejected_by_every_rank_and_the_end_is_as_without(
-    tmp_path: Path,
+    faulty: Training,
 ) -> None:
-    training = trained(tmp_path, trained={2: FORWARD})
-    training.run()
     clean = HERE.begin()
     for events in ORDER:
         clean.play(events)
 
-    first, rejected, again = training.attempts
+    first, rejected, again = faulty.attempts
     assert rejected.found is not None
     assert rejected.found.says is Says.CULPRIT
     assert rejected.found.operation == (1, 1, 2, "forward")
@@ -80,7 +97,7 @@ def test_a_fault_is_named_and_rejected_by_every_rank_and_the_end_is_as_without(
     assert rejected.recovery is not None
     assert rejected.recovery.step == first.step == 1
     assert again.decision.status is Status.VERIFIED
-    ends = zip(held(clean, HERE, DRAINED), held(training.live, HERE, DRAINED), strict=True)
+    ends = zip(held(clean, HERE, DRAINED), held(faulty.live, HERE, DRAINED), strict=True)
     assert not [name for pair in ends for name in unequal(*pair)]
 
 
@@ -97,19 +114,17 @@ def test_what_is_found_would_have_changed_the_weights() -> None:
     )
 
 
-def test_every_disk_tells_what_was_decided(tmp_path: Path) -> None:
-    training = trained(tmp_path, trained={2: FORWARD})
-    training.run()
+def test_every_disk_tells_what_was_decided(faulty: Training) -> None:
+    noted = faulty.copies.noted()
 
-    noted = training.copies.noted()
-    assert noted == training.decisions
+    assert noted == faulty.decisions
     assert [(each.step, each.status.value) for each in noted] == [
         (0, "verified"),
         (1, "verified"),
         (2, "rejected"),
         (2, "verified"),
     ]
-    assert len(list(tmp_path.glob("rank-*/decisions.json"))) == 2
+    assert len(list(faulty.copies.folder.glob("rank-*/decisions.json"))) == 2
 
 
 class Torn(Copies):
@@ -135,9 +150,10 @@ def test_a_checkpoint_that_is_torn_is_never_verified(tmp_path: Path) -> None:
     assert "torn or altered" in training.attempts[1].decision.excluded[0]
 
 
-def test_a_rank_lost_with_its_disk_does_not_stop_the_training(tmp_path: Path) -> None:
-    training = trained(tmp_path)
-    training.run()
+def test_every_step_can_be_read_after_a_rank_is_lost_with_its_disk(
+    healthy: tuple[Training, bool],
+) -> None:
+    training, _ = healthy
     training.copies.lose(0)
 
     assert not training.copies.unreadable(2)
@@ -148,13 +164,5 @@ def test_a_step_that_fails_every_time_ends(tmp_path: Path) -> None:
         def keep(self, rank: int, step: int, data: bytes) -> None:
             super().keep(rank, step, data[:-1] if step else data)
 
-    with pytest.raises(CheckpointError, match="step 1 is not over after 3 attempts"):
-        Training(HERE, ORDER, Always(tmp_path, 2)).run(most=3)
-
-
-def test_the_caller_is_left_as_it_was(tmp_path: Path) -> None:
-    before = str(randomness())
-
-    trained(tmp_path).run()
-
-    assert str(randomness()) == before
+    with pytest.raises(CheckpointError, match="step 1 is not over after 2 attempts"):
+        Training(HERE, ORDER, Always(tmp_path, 2)).run(most=2)
