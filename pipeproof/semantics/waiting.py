@@ -14,7 +14,7 @@ from pipeproof.semantics.pairing import pair_signals
 from pipeproof.semantics.relations._spots import at
 from pipeproof.semantics.relations.running import meetings
 
-__all__ = ["Cycle", "Link", "cycles"]
+__all__ = ["Cycle", "Link", "Node", "cycles"]
 
 
 class Link(NamedTuple):
