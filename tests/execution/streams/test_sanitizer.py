@@ -1,15 +1,40 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
+from itertools import product
+from typing import TYPE_CHECKING
 
 import pytest
 
+from pipeproof import api
 from pipeproof.errors import UnsupportedFeatureError
+from pipeproof.execution.streams._unsplit import Unsplit
 from pipeproof.execution.streams.running import Pace
 from pipeproof.execution.streams.sanitizer import Sanitized
+from pipeproof.semantics.found import NO_EVENT
 from tests.execution.played import SPECS, document, models
-from tests.execution.streams.flowed import RACES, STORAGE, flowed, only, queues, text
+from tests.execution.streams.flowed import (
+    RACES,
+    STORAGE,
+    flowed,
+    only,
+    order,
+    queues,
+    running,
+    text,
+)
+from tests.interpreter.mutations import mutants
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pipeproof.execution._touches import Touches
+    from pipeproof.execution.streams.plan import Launch
+    from pipeproof.semantics.model import Model
+    from pipeproof.verdict.decision import Decision
+
+STORAGE_RULES = ("PP501", "PP502", "PP503", "PP504", "PP505")
 LEGAL = (
     "one-buffer-short-fixed",
     "output-freed-before-sent-fixed",
@@ -90,3 +115,79 @@ def test_a_torch_with_another_one_is_said(monkeypatch: pytest.MonkeyPatch) -> No
 
     with pytest.raises(UnsupportedFeatureError, match="has no _handle_event_wait"):
         Sanitized(queues(0))
+
+
+@pytest.mark.parametrize("name", ["written while it is sent", "used while it is reduced"])
+def test_without_a_wait_wrong_bits_come_with_a_race(name: str) -> None:
+    model = only(text(name, legal=True))
+    unsplit = Unsplit(model.frame.run, 0)
+    seen = set()
+    for launches in without_a_wait(model):
+        for pace, seed in product((Pace.SENDS, Pace.RECEIVES, Pace.COMPUTE), (0, 1)):
+            device = Sanitized(queues(seed))
+            broken = running(model, device, unsplit)
+            broken.play(launches, pace, seed)
+            seen.add((bool(list(broken.differing())), bool(device.races)))
+
+    assert (True, True) in seen
+    assert (True, False) not in seen
+
+
+def without_a_wait(model: Model) -> Iterator[list[Launch]]:
+    """What streams are given for a schedule, each time without another one of its waits."""
+    whole = running(model, queues(0)).plan(model.happens_before, order(model))
+    for place, launch in enumerate(whole):
+        for left_out in launch.waits:
+            waits = tuple(each for each in launch.waits if each != left_out)
+            yield [*whole[:place], launch._replace(waits=waits), *whole[place + 1 :]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", ["PP501", "PP502", "PP503", "PP504", "PP505"])
+def test_of_fifty_mutants_those_race_in_which_two_accesses_are_not_ordered(
+    rule: str, record_property: Callable[[str, object], None]
+) -> None:
+    found: Counter[str] = Counter()
+    for mutant in mutants(rule, 200):
+        try:
+            told = list(compared(mutant.text))
+            device = Sanitized(queues(2))
+            flowed(only(mutant.original), device, pace=Pace.ANY)
+        except UnsupportedFeatureError:
+            continue
+        assert "disagrees" not in told, mutant.text
+        assert not device.races, mutant.original
+        found.update(told[:1])
+        if sum(found.values()) >= 50:
+            break
+
+    record_property("counts", dict(found))
+    assert sum(found.values()) >= 50
+
+
+def compared(written: str) -> Iterator[str]:
+    """Whether the sanitizer finds what the checker does, under each transport that is refuted."""
+    kept: list[tuple[Model, Decision]] = []
+    api.judge(document(written), api.Asked(), kept)
+    for model, decision in kept:
+        broken = [each.finding for each in decision.broken if each.rule.code in STORAGE_RULES]
+        if not broken:
+            continue
+        device = Sanitized(queues(1))
+        touches = (ended := flowed(model, device)).kernels.touches
+        at = ended.kernels.memories()
+        racing = {at.get(race.memory) for race in device.races}
+        places = [{spot.row for spot in each.spots if spot.row >= 0} for each in broken]
+        keys = [{key for row in rows for key in touched(touches, row)} for rows in places]
+        open_ = [each.before not in (None, NO_EVENT) for each in broken]
+        met = all(racing & own for own, unordered in zip(keys, open_, strict=True) if unordered)
+        stray = {key for key in racing if key is not None}.difference(*keys)
+        kind = "unordered" if any(open_) else "in the order of a program"
+        kind = "a gradient" if None in racing else kind
+        yield kind if met and not stray else "disagrees"
+
+
+def touched(touches: Touches, row: int) -> set[tuple[int, int]]:
+    """The storages that a row reads, writes or gives back."""
+    found = {each.key for each in (*touches.reads.get(row, ()), *touches.writes.get(row, ()))}
+    return found | ({touches.frees[row]} if row in touches.frees else set())
