@@ -9,6 +9,7 @@ import click
 
 from pipeproof import __version__, engines, reports
 from pipeproof.cli._budget import budget_option, effort
+from pipeproof.cli._diagram import Drawing, diagram_option
 from pipeproof.cli._exits import Exit, TerminatedError, worst
 from pipeproof.cli._frontier import Bookmark, Stop, frontier_option, stopped_once
 from pipeproof.cli._inputs import Input
@@ -40,6 +41,7 @@ class _Values(Asking, Sourced):
     why: tuple[str, ...]
     confirm: bool
     witness: str | None
+    diagram: str | None
     format_: str
     output: str | None
     color: str
@@ -60,6 +62,7 @@ class _Values(Asking, Sourced):
 @frontier_option
 @why_option
 @confirm_option
+@diagram_option
 @asking_options
 @reading_options
 @click.option("--format", "format_", type=Member(reports), default="text", show_default=True)
@@ -83,12 +86,14 @@ def command(**values: Unpack[_Values]) -> int:
     options, path = read_options(values), values["frontier"]
     bookmark = None if path is None else Bookmark(path, options)
     witness = witness_of(confirm=values["confirm"], witness=values["witness"])
-    judge = Judge(options, asked(values, values["engine"]), bookmark, witness)
+    judge = Drawing(options, asked(values, values["engine"]), bookmark, witness)
     found: list[FileReport] = []
     with watching() as watch, nullcontext(Stop()) if path is None else stopped_once() as stop:
         stopped = _judged(_limited(judge, values, watch, stop), values, watch, found) or stop.exit
     result = Result(__version__, tuple(found))
     _tell(result, values)
+    if values["diagram"] is not None:
+        judge.draw(values["diagram"])
     if bookmark is not None:
         bookmark.close(stopped=stopped is not None)
     if stopped is not None:

@@ -7,10 +7,11 @@ import numpy.typing as npt
 
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import NONE, IntArray
+from pipeproof.ir.sets import among
 from pipeproof.reports._slice import Box, Draft, Means, Slice, State
 from pipeproof.reports._touched import Touched
 from pipeproof.semantics.found import Finding
-from pipeproof.semantics.logic import Acyclic, All, Axiom, Enforced, Finally
+from pipeproof.semantics.logic import Acyclic, All, AtMost, Axiom, Enforced, Finally
 from pipeproof.semantics.model import Model
 from pipeproof.semantics.waiting import Link, Node, cycles
 from pipeproof.verdict.decision import Broken
@@ -21,6 +22,7 @@ __all__ = ["cause"]
 _WANTED = 14  # boxes up to which what comes before is drawn
 _RELATED = 16
 _IDENTITY = ("PP1", "PP4", "PP6", "PP7", "PP8")
+_WEIGHTS = ("PP6", "PP8")
 _COMPUTE = (Kind.F, Kind.B, Kind.I, Kind.W, Kind.L, Kind.R)
 _GATHERED = (Kind.B, Kind.W, Kind.STEP, Kind.SKIP, Kind.REDUCE)
 
@@ -59,6 +61,8 @@ class _Cause:
         for axiom in _parts(self.broken.rule.axiom):
             if isinstance(axiom, Enforced):
                 self._unordered(axiom, finding)
+            elif isinstance(axiom, AtMost):
+                self._held(axiom, finding)
         self._mark_first()
         self.core = [key for key in self.draft.boxes if key < self.frame.instructions]
         rows = [row for key in self.core for row in self._rows(key)]
@@ -208,6 +212,21 @@ class _Cause:
                 label = " ".join(filter(None, (said, moment)))
                 self.draft.join(key, self._row(spot.row), Means.UNORDERED, label)
 
+    def _held(self, axiom: AtMost, finding: Finding) -> None:
+        """Take in what is live where too much is, nearest first."""
+        holds = self.model.holds(axiom.measure)
+        for spot in finding.spots:
+            rank = int(self.frame.chain[spot.event])
+            live = (holds.rank == rank) & (holds.start <= spot.event) & (holds.rows >= 0)
+            if self.happened is not None:
+                gone = np.zeros(len(holds.start), np.int64)
+                np.add.at(gone, holds.of, ~self.happened[holds.ends])
+                live &= (gone > 0) | ~among(np.arange(len(gone)), holds.of)
+            for k in np.flatnonzero(live)[::-1][:_RELATED].tolist():
+                self.draft.note(
+                    self._row(int(holds.rows[k])), f"holds {holds.kinds[holds.kind[k]]}"
+                )
+
     def _event(self, event: int) -> tuple[int, str]:
         """Take the instruction of an event into the slice, and say which moment of it is meant."""
         kind, number = self.frame.owner(event)
@@ -276,6 +295,8 @@ class _Cause:
             self.draft.join(self._row(before), self._row(after), Means.CONTENT, said)
 
     def _weights(self, row: int) -> None:
+        if not self.broken.rule.code.startswith(_WEIGHTS):
+            return
         for made, said in self.touched.versions(row):
             self.draft.note(self._row(row), f"reads {said}")
             if made >= 0:

@@ -72,7 +72,8 @@ def dot(drawn: Slice) -> str:
     graph.attr(fontname="Helvetica", fontsize="12", label=_label(_title(drawn), r"\l"))
     graph.attr("node", shape="box", fontname="Helvetica", fontsize="11", margin="0.12,0.05")
     graph.attr("edge", fontname="Helvetica", fontsize="10", arrowsize="0.8")
-    names = {box.key: f"n{n}" for n, box in enumerate(drawn.boxes)}
+    place = {box.key: n for n, box in enumerate(drawn.boxes)}
+    names = {key: f"n{n}" for key, n in place.items()}
     ranks = sorted({box.rank for box in drawn.boxes})
     for rank in ranks:
         with graph.subgraph(name=f"cluster_{rank}") as lane:
@@ -88,11 +89,15 @@ def dot(drawn: Slice) -> str:
         look = dict(_ARROWS[arrow.means])
         if arrow.means is Means.PROGRAM:
             look["weight"] = "8"
-        if not down.takes(arrow):
-            look["constraint"] = "false"
         if arrow.label:
             look["label"] = _label([f" {shown(arrow.label)} "])
-        graph.edge(names[arrow.before], names[arrow.after], **look)
+        ends = names[arrow.before], names[arrow.after]
+        if not down.takes(arrow):
+            look["constraint"] = "false"
+            if place[arrow.before] > place[arrow.after]:  # written so, it keeps lanes in order
+                ends = ends[1], ends[0]
+                look |= {"dir": "back", "arrowtail": look.pop("arrowhead")}
+        graph.edge(*ends, **look)
     _legend(graph, drawn)
     return str(graph.source)
 
@@ -184,7 +189,7 @@ def _legend(graph: graphviz.Digraph, drawn: Slice) -> None:
             with legend.subgraph() as row:
                 row.attr(rank="same")
                 look = {"style": "invis"} if each is None else _ARROWS[each]
-                row.node(f"a{n}", label="", shape="point", width="0.02", height="0.02")
+                row.node(f"a{n}", label="", shape="point", width="0.02", style="invis")
                 row.node(f"b{n}", label="" if each is None else each.value, shape="plaintext")
                 row.edge(f"a{n}", f"b{n}", **look)
                 text, style = box or ("", {"style": "invis"})

@@ -1,0 +1,208 @@
+"""Draws what makes a schedule illegal: a picture by Graphviz, or its text where there is none."""
+
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pipeproof.cli._judge import Judge
+from pipeproof.cli._output import complain, emit, printable_lines
+from pipeproof.ir.source import Document
+from pipeproof.verdict.result import FileReport
+from pipeproof.verdict.telling import place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pipeproof.reports._slice import Slice
+    from pipeproof.semantics.model import Model
+    from pipeproof.verdict.decision import Broken, Decision
+    from pipeproof.verdict.verdict import FileVerdict, Violation
+
+    Kept = Sequence[tuple[Model, Decision]]
+
+__all__ = ["SECONDS", "Drawing", "diagram_option", "draw", "drawn", "picture_file"]
+
+SECONDS = 10.0
+"""How long Graphviz may take."""
+_KINDS = ("dot", "pdf", "png", "svg")
+_ELEMENTS = frozenset(("svg", "g", "title", "polygon", "polyline", "path", "ellipse", "text"))
+_TAG = re.compile(r"<([A-Za-z][\w:.-]*)")
+_AROUND = re.compile(r"<!DOCTYPE[^>]*>\s*|<!--.*?-->\s*| xmlns:xlink=\"[^\"]*\"", re.DOTALL)
+
+
+def picture_file(
+    context: click.Context, parameter: click.Parameter, path: str | None
+) -> str | None:
+    """Return a path whose ending names a kind of picture.
+
+    Raises:
+        click.BadParameter: it names none.
+    """
+    del context
+    if path is not None and _kind(path) not in _KINDS:
+        said = f"{printable_lines(path)}; end it with .svg, .pdf, .png or .dot"
+        raise click.BadParameter(said, param=parameter)
+    return path
+
+
+diagram_option = click.option(
+    "--diagram",
+    metavar="FILE",
+    callback=picture_file,
+    help="Draw there what makes the first refuted schedule illegal: .svg, .pdf, .png or .dot.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing(Judge):
+    """A judge that keeps which schedules are refuted, to draw the first of them."""
+
+    refuted: list[tuple[Document, "FileVerdict"]] = field(default_factory=list)
+
+    def report(self, document: Document, text: str = "") -> FileReport:
+        report = Judge.report(self, document, text)
+        if report.word == "refuted" and report.verdict is not None:
+            self.refuted.append((document, report.verdict))
+        return report
+
+    def draw(self, path: str) -> None:
+        """Draw what makes the first schedule illegal."""
+        from pipeproof import api  # noqa: PLC0415  what judges is imported when needed
+
+        if not self.refuted:
+            complain(f"{path}: not written: no schedule is refuted, there is nothing to draw")
+            return
+        document, verdict = self.refuted[0]
+        if len(self.refuted) > 1:
+            complain(f"{path}: shows {document.name}, the first of {len(self.refuted)} refuted")
+        name = next(each.name for each in verdict.transports if verdict.first in each.violations)
+        engine = "graph" if self.asked.engine == "all" else self.asked.engine
+        asked = api.Asked(
+            transports=(name,),
+            profile=self.asked.profile,
+            select=self.asked.select,
+            ignore=self.asked.ignore,
+            engine=engine,
+        )
+        kept: list[tuple[Model, Decision]] = []
+        verdict = api.judge(document, asked, kept)
+        told = drawn(document, verdict, kept)
+        if told is None:
+            complain(f"{path}: not written: it is not known how to draw this")
+        else:
+            draw(told, path)
+
+
+def drawn(
+    document: Document, verdict: "FileVerdict", kept: "Kept", rule: str | None = None
+) -> "Slice | None":
+    """Return what is drawn of a schedule: its first violation, or the first of the rule named.
+
+    None where there is none.
+    """
+    from pipeproof.reports._cause import cause  # noqa: PLC0415  imported when needed
+
+    for name, violation in _violations(verdict, rule):
+        for model, broken in _shown(name, violation, kept):
+            head = f"{document.name}: {violation.rule} {violation.name} under {name}"
+            after = () if violation.reached else ("not reached: a deadlock comes before it",)
+            title = (head, violation.message, *after)
+            return cause(model, broken, title, _lines(document, violation))
+    return None
+
+
+def _violations(verdict: "FileVerdict", rule: str | None) -> "Iterator[tuple[str, Violation]]":
+    found = [(each.name, told) for each in verdict.transports for told in each.violations]
+    if rule is not None:
+        found = [pair for pair in found if pair[1].rule == rule]
+    yield from sorted(found, key=lambda pair: not pair[1].first)
+
+
+def _shown(name: str, violation: "Violation", kept: "Kept") -> "Iterator[tuple[Model, Broken]]":
+    """Yield what shows a violation, in each outcome of choices in which it stands there."""
+    for model, decision in kept:
+        if model.frame.transport.name != name:
+            continue
+        for broken in decision.broken:
+            at = {place(model.frame, spot) for spot in broken.finding.spots}
+            if broken.rule.code == violation.rule and at == {*violation.at}:
+                yield model, broken
+
+
+def _lines(document: Document, violation: "Violation") -> dict[tuple[int, int], str]:
+    found = {}
+    for each in violation.at:
+        line = document.places.place(each.row)[0] if each.row >= 0 else 0
+        if line > 0:
+            found[each.rank, each.position] = f", line {line}"
+    return found
+
+
+def draw(told: "Slice", path: str | None) -> None:
+    """Write a picture to the file at `path`, or the text of it to stdout.
+
+    Where Graphviz is not there or takes too long, the text is written beside the file.
+
+    Raises:
+        click.FileError: the file cannot be written.
+    """
+    from pipeproof.reports._dot import dot  # noqa: PLC0415  graphviz, when needed
+
+    text = dot(told)
+    if path is None or _kind(path) == "dot":
+        emit(text, path)
+        return
+    picture = _picture(text, _kind(path))
+    if isinstance(picture, bytes):
+        _write(picture, path)
+        return
+    beside = str(Path(path).with_suffix(".dot"))
+    emit(text, beside)
+    complain(f"{path}: not drawn: {picture}; what is to be drawn stands in {beside}")
+
+
+def _picture(text: str, kind: str) -> bytes | str:
+    """Return the picture, or why there is none."""
+    program = shutil.which("dot")
+    if program is None:
+        return "there is no 'dot' here, which Graphviz brings (graphviz.org)"
+    try:
+        done = subprocess.run(  # noqa: S603  the text goes in by its standard input
+            [program, f"-T{kind}"],
+            input=text.encode(),
+            capture_output=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"'dot' took more than {SECONDS:g} s"
+    except OSError as error:
+        return f"'dot' cannot be run ({error.strerror})"
+    if done.returncode or not done.stdout:
+        return f"'dot' failed with code {done.returncode}"
+    return _plain(done.stdout) if kind == "svg" else done.stdout
+
+
+def _plain(svg: bytes) -> bytes | str:
+    """Return an SVG without anything that leads out of it."""
+    text = _AROUND.sub("", svg.decode())
+    if not set(_TAG.findall(text)) <= _ELEMENTS:
+        return "'dot' wrote more than shapes and text"
+    return text.encode()
+
+
+def _write(picture: bytes, path: str) -> None:
+    try:
+        Path(path).write_bytes(picture)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "no such path can be"
+        raise click.FileError(printable_lines(path), why) from error
+
+
+def _kind(path: str) -> str:
+    return path.rpartition(".")[2].lower() if "." in path else ""
