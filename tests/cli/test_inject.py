@@ -91,6 +91,19 @@ def test_a_schedule_that_is_refuted_without_a_fault_is_not_run_with_one(
     assert "message of another identity" not in out  # its sender has sent what came
 
 
+def test_faults_run_on_gloo_too_and_on_nothing_else(
+    path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fault = ["--inject", "corrupted@r0:0SEND_F0", "--format", "json"]
+
+    assert run(["run", path, *fault, "--processes", "gloo"]) == 0
+    (told,) = json.loads(capsys.readouterr().out)["runs"]
+    assert (told["named"], told["outcomes"]) == (True, ["raised", "raised"])
+    assert told["provenance"]["runs_on"] == "gloo"
+    assert run(["run", path, *fault, "--device", "cpu-streams"]) == 2
+    assert "are different ways of running a schedule" in " ".join(capsys.readouterr().err.split())
+
+
 def test_a_fault_is_told_as_json(path: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["run", path, "--inject", "turned=sign@r1:1F0", "--format", "json"]) == 0
     (told,) = json.loads(capsys.readouterr().out)["runs"]
