@@ -138,6 +138,22 @@ def test_equal_schedules_have_equal_digests_and_others_have_not(
     assert other["provenance"]["schedule"] != first["schedule"]
 
 
+@pytest.mark.parametrize(
+    ("argv", "carrier", "device"),
+    [((), "one process", "cpu"), (("--device", "cpu-streams"), "streams", "cpu-streams")],
+)
+def test_it_is_told_what_carried_messages_and_where_it_was_computed(
+    argv: tuple[str, ...],
+    carrier: str,
+    device: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    came = ran(tmp_path, capsys, "--orders", "1", *argv)
+
+    assert (came["runs_on"], came["device"]) == (carrier, device)
+
+
 def test_the_digest_is_that_of_the_certificate(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
