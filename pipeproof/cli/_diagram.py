@@ -93,7 +93,7 @@ class Drawing(Judge):
         verdict = api.judge(document, asked, kept)
         told = drawn(document, verdict, kept)
         if told is None:
-            complain(f"{path}: not written: it is not known how to draw this")
+            complain(f"{path}: not written: what is wrong stands at no operation")
         else:
             draw(told, path)
 
@@ -103,7 +103,7 @@ def drawn(
 ) -> "Slice | None":
     """Return what is drawn of a schedule: its first violation, or the first of the rule named.
 
-    None where there is none.
+    None where there is none, or where it is about no operation.
     """
     from pipeproof.reports._cause import cause  # noqa: PLC0415  imported when needed
 
@@ -112,7 +112,9 @@ def drawn(
             head = f"{document.name}: {violation.rule} {violation.name} under {name}"
             after = () if violation.reached else ("not reached: a deadlock comes before it",)
             title = (head, violation.message, *after)
-            return cause(model, broken, title, _lines(document, violation))
+            told = cause(model, broken, title, _lines(document, violation))
+            if told.boxes:
+                return told
     return None
 
 

@@ -16,6 +16,7 @@ from pipeproof.verdict.result import FileReport, Result
 if TYPE_CHECKING:
     from pipeproof.semantics.model import Model
     from pipeproof.verdict.decision import Decision
+    from pipeproof.verdict.verdict import FileVerdict
 
 __all__ = ["command"]
 
@@ -54,11 +55,16 @@ def command(**values: Unpack[_Values]) -> int:
     told = drawn(document, verdict, kept, rule)
     if told is not None:
         draw(told, values["output"])
-    elif rule is not None and verdict.first is not None:
-        complain(f"{document.name}: {rule} is not broken, there is nothing to draw")
     else:
-        complain(f"{document.name}: {verdict.verdict}, there is nothing to draw")
+        complain(f"{document.name}: {_why(verdict, rule)}, there is nothing to draw")
     return exit_code(Result(__version__, (FileReport(document.name, verdict),)))
+
+
+def _why(verdict: "FileVerdict", rule: str | None) -> str:
+    codes = {violation.rule for each in verdict.transports for violation in each.violations}
+    if rule is not None and codes and rule not in codes:
+        return f"{rule} is not broken"
+    return "what is wrong stands at no operation" if codes else verdict.verdict
 
 
 def _code(word: str) -> str:

@@ -1,27 +1,30 @@
 """From a violation to its slice: places, what they wait for or lack, and what comes to them."""
 
+import re
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import NONE, IntArray
 from pipeproof.ir.sets import among
-from pipeproof.reports._slice import Box, Draft, Means, Slice, State
+from pipeproof.reports._boxes import Boxes
+from pipeproof.reports._slice import Means, Slice, State
 from pipeproof.reports._touched import Touched
 from pipeproof.semantics.found import Finding
-from pipeproof.semantics.logic import Acyclic, All, AtMost, Axiom, Enforced, Finally
+from pipeproof.semantics.logic import All, AtMost, Axiom, Empty, Enforced
 from pipeproof.semantics.model import Model
+from pipeproof.semantics.pairing import pair_signals
+from pipeproof.semantics.relations.bounds import lifetimes
 from pipeproof.semantics.waiting import Link, Node, cycles
 from pipeproof.verdict.decision import Broken
-from pipeproof.verdict.replay import happen
 
 __all__ = ["cause"]
 
 _WANTED = 14  # boxes up to which what comes before is drawn
 _RELATED = 16
 _IDENTITY = ("PP1", "PP4", "PP6", "PP7", "PP8")
+_OPERATION = re.compile(r"(\d{1,9})[A-Z]+(\d{0,9})(?: or .*)?")
 _WEIGHTS = ("PP6", "PP8")
 _COMPUTE = (Kind.F, Kind.B, Kind.I, Kind.W, Kind.L, Kind.R)
 _GATHERED = (Kind.B, Kind.W, Kind.STEP, Kind.SKIP, Kind.REDUCE)
@@ -41,16 +44,11 @@ def cause(
     return _Cause(model, broken, lines).slice(title)
 
 
-class _Cause:
+class _Cause(Boxes):
     def __init__(self, model: Model, broken: Broken, lines: Mapping[tuple[int, int], str]) -> None:
-        self.model, self.broken, self.lines = model, broken, lines
-        self.frame = model.frame
-        self.draft = Draft()
-        self.stuck = isinstance(broken.rule.axiom, Acyclic | Finally)
-        self.happened = self._happened()
+        super().__init__(model, broken, lines)
         self.touched = Touched(self.frame)
         self.core: list[int] = []
-        self.absent = self.frame.instructions + self.frame.ranks
 
     def slice(self, title: tuple[str, ...]) -> Slice:
         finding = self.broken.finding
@@ -61,9 +59,12 @@ class _Cause:
         for axiom in _parts(self.broken.rule.axiom):
             if isinstance(axiom, Enforced):
                 self._unordered(axiom, finding)
-            elif isinstance(axiom, AtMost):
+            elif isinstance(axiom, AtMost) and self.model.is_bounded(axiom.measure):
                 self._held(axiom, finding)
+            elif isinstance(axiom, Empty) and axiom.rel.name == "overfull":
+                self._live(finding)
         self._mark_first()
+        self._missing(finding)
         self.core = [key for key in self.draft.boxes if key < self.frame.instructions]
         rows = [row for key in self.core for row in self._rows(key)]
         for row in rows:
@@ -74,76 +75,6 @@ class _Cause:
         self._supplied()
         self._before()
         return self.draft.finished(title)
-
-    # boxes
-
-    def _happened(self) -> npt.NDArray[np.bool_] | None:
-        trace = self.broken.trace
-        if not len(trace):
-            return None
-        if not self.stuck:
-            happened = np.zeros(self.frame.events, np.bool_)
-            happened[trace] = True
-            return happened
-        graph = self.model.progress
-        return np.asarray(happen(self.model, graph, trace) != np.iinfo(np.int64).max)
-
-    def _row(self, row: int) -> int:
-        return self._instruction(int(self.frame.ops.instruction[row]))
-
-    def _instruction(self, number: int) -> int:
-        """Take an instruction into the slice, and return its key."""
-        frame = self.frame
-        rank = int(frame.instruction_rank[number])
-        order = number - int(frame.run.rank_start[rank])
-        self.draft.add(
-            Box(number, rank, order, frame.instruction_text(number), self._state(number))
-        )
-        row = int(frame.ops.first_row[number])
-        place = (rank, frame.position(row))
-        said = f"position {place[1]}" + self.lines.get(place, "")
-        said += ", second step" if frame.run.copy[row] else ""
-        self.draft.note(number, said)
-        if bool(frame.run.added[row]):
-            self.draft.note(number, "written in by lowering")
-        return number
-
-    def _end(self, rank: int) -> int:
-        key, start = self.frame.instructions + rank, self.frame.run.rank_start
-        order = int(start[rank + 1] - start[rank])
-        state = State.UNTOLD
-        if self.happened is not None:
-            reached = bool(self.happened[self.frame.ends + rank])
-            state = State.DONE if reached else State.LATER
-        self.draft.add(Box(key, rank, order, "end of program", state))
-        return key
-
-    def _nowhere(self, rank: int, text: str) -> int:
-        """Take something into the slice that stands nowhere."""
-        for box in self.draft.boxes.values():
-            if box.state is State.ABSENT and (box.rank, box.text) == (rank, text):
-                return box.key
-        self.absent += 1
-        self.draft.add(Box(self.absent, rank, None, text, State.ABSENT))
-        return self.absent
-
-    def _state(self, number: int) -> State:
-        if self.happened is None:
-            return State.UNTOLD
-        if self.happened[2 * number + 1]:
-            return State.DONE
-        return State.STANDS if self.happened[2 * number] else State.LATER
-
-    def _name(self, key: int) -> None:
-        if key in self.draft:
-            self.draft.boxes[key].named = True
-
-    def _rows(self, number: int) -> Iterator[int]:
-        ops = self.frame.ops
-        row = int(ops.first_row[number])
-        while row < len(ops) and ops.instruction[row] == number:
-            yield row
-            row += 1
 
     def _mark_first(self) -> None:
         """Mark the instruction with which the execution becomes illegal, if one does."""
@@ -169,12 +100,16 @@ class _Cause:
         spots = {spot.event for spot in self.broken.finding.spots}
         for cycle in cycles(self.model, self.happened):
             if {spot.event for spot in cycle.finding.spots} == spots:
-                for link in cycle.links:
-                    self._link(link)
+                ends = [(self._node(link.waits), self._node(link.other)) for link in cycle.links]
+                alone = len({key for pair in ends for key in pair}) == 1
+                for link, (one, other) in zip(cycle.links, ends, strict=True):
+                    self._link(link, one)
+                    if one != other or alone:
+                        self.draft.join(one, other, Means.WAITS)
                 return
 
-    def _link(self, link: Link) -> None:
-        one, other = self._node(link.waits), self._node(link.other)
+    def _link(self, link: Link, key: int) -> None:
+        """Write into a box what it waits for."""
         said = f"waits for a slot that {link.slot} is yet to leave" if link.slot else ""
         row = link.waits.row
         if not said and link.waits.posted and self.frame.run.is_message[row]:
@@ -184,8 +119,7 @@ class _Cause:
             if rank != link.waits.rank:
                 said = f"waits for rank {rank} to {'take' if sends else 'send'} {value}"
         if said:
-            self.draft.note(one, said)
-        self.draft.join(one, other, Means.WAITS)
+            self.draft.note(key, said)
 
     def _node(self, node: Node) -> int:
         if node.row >= 0:
@@ -227,24 +161,45 @@ class _Cause:
                     self._row(int(holds.rows[k])), f"holds {holds.kinds[holds.kind[k]]}"
                 )
 
-    def _event(self, event: int) -> tuple[int, str]:
-        """Take the instruction of an event into the slice, and say which moment of it is meant."""
-        kind, number = self.frame.owner(event)
-        if kind == "instruction":
-            return self._instruction(number), "ended" if event % 2 else "started"
-        if kind == "end":
-            return self._end(number), ""
-        pairing = self.frame.pairing
-        send, receive = int(pairing.send[number]), int(pairing.receive[number])
-        arrived = (event - self.frame.first_transfer) % 2 == 1
-        row = receive if (arrived and receive >= 0) or send < 0 else send
-        return self._row(row), "arrived" if arrived else "sent out of its storage"
+    def _live(self, finding: Finding) -> None:
+        """Take in the forwards that are live where too many are, nearest first."""
+        forwards, last = lifetimes(self.frame)
+        for spot in finding.spots:
+            row, ranks = spot.row, self.frame.ops.rank
+            own = (ranks[forwards] == ranks[row]) & (forwards <= row)
+            own &= (last < 0) | (last >= row)
+            for each in forwards[own][::-1][:_RELATED].tolist():
+                self.draft.note(self._row(each), "live")
+
+    def _missing(self, finding: Finding) -> None:
+        """Take in what stands nowhere: an operation, or the other ends of messages."""
+        facts, frame = finding.facts, self.frame
+        found = _OPERATION.fullmatch(facts.get("op", "")) if not finding.spots else None
+        if found is not None:
+            stage, ops = int(found[1]), frame.ops
+            self._nowhere(frame.run.placement[stage], facts["op"])
+            alike = (ops.stage == stage) & (ops.is_kind(*_COMPUTE, *_GATHERED))
+            if found[2]:
+                alike &= ops.microbatch == int(found[2])
+            near = np.flatnonzero(alike)
+            near = near if len(near) else np.flatnonzero(ops.stage == stage)
+            for row in near[:_RELATED].tolist():
+                self._row(row)
+        if {"source", "destination"} <= facts.keys() and not finding.spots:
+            pairing, ops = frame.pairing, frame.ops
+            lone = np.flatnonzero((pairing.send < 0) | (pairing.receive < 0))
+            for row in np.maximum(pairing.send[lone], pairing.receive[lone]).tolist():
+                ends = {int(ops.rank[row]), int(ops.peer[row])}
+                if ends == {int(facts["source"]), int(facts["destination"])}:
+                    self._name(self._row(row))
 
     # what belongs to it
 
     def _partner(self, row: int) -> None:
         """Draw the message of a row, and where it is taken for another one what that one is."""
         frame, ops = self.frame, self.frame.ops
+        if ops.kind[row] in (Kind.SIGNAL, Kind.AWAIT):
+            self._signal(row)
         if not frame.run.is_message[row]:
             return
         transfer = int(frame.pairing.of_row[row])
@@ -257,16 +212,37 @@ class _Cause:
             value = ops.value_text(int(ops.value[row]))
             self.draft.join(*ends, Means.MESSAGE, value)
             return
-        crossed = ops.value[receive] >= 0 and ops.value[send] != ops.value[receive]
-        means = Means.CROSSED if crossed else Means.MESSAGE
-        self.draft.join(self._row(send), self._row(receive), means, self._carried(send, receive))
-        if crossed:
+        self._message(transfer)
+        if self._is_crossed(transfer):
             self._meant(transfer)
+
+    def _message(self, transfer: int) -> None:
+        pairing = self.frame.pairing
+        send, receive = int(pairing.send[transfer]), int(pairing.receive[transfer])
+        if min(send, receive) >= 0:
+            means = Means.CROSSED if self._is_crossed(transfer) else Means.MESSAGE
+            said = self._carried(send, receive)
+            self.draft.join(self._row(send), self._row(receive), means, said)
+
+    def _is_crossed(self, transfer: int) -> bool:
+        """Whether a receive names another value than the message that it gets."""
+        ops, pairing = self.frame.ops, self.frame.pairing
+        sent, wanted = ops.value[pairing.send[transfer]], ops.value[pairing.receive[transfer]]
+        return bool(wanted >= 0 and sent != wanted)
+
+    def _signal(self, row: int) -> None:
+        signals, awaits, lone = pair_signals(self.frame.run)
+        for one, other in zip(signals.tolist(), awaits.tolist(), strict=True):
+            if row in (one, other):
+                self.draft.join(self._row(one), self._row(other), Means.MESSAGE, "signal")
+        if row in lone:
+            key = self._nowhere(int(self.frame.ops.peer[row]), "no signal for this")
+            self.draft.join(key, self._row(row), Means.MESSAGE, "signal")
 
     def _carried(self, send: int, receive: int) -> str:
         ops = self.frame.ops
         said = ops.value_text(int(ops.value[send]))
-        if ops.value[receive] >= 0 and ops.value[send] != ops.value[receive]:
+        if self._is_crossed(int(self.frame.pairing.of_row[receive])):
             said += f" as {ops.value_text(int(ops.value[receive]))}"
         for row, word in ((send, "from"), (receive, "into")):
             slot = self.touched.slot(row)
@@ -277,17 +253,15 @@ class _Cause:
         """Draw the send that a crossed receive names, and the receive that names a crossed send."""
         ops, pairing = self.frame.ops, self.frame.pairing
         send, receive = int(pairing.send[transfer]), int(pairing.receive[transfer])
+        sent, wanted = ops.value[send], ops.value[receive]
         own = np.flatnonzero(pairing.channel == pairing.channel[transfer])
-        for ends, value in ((pairing.send[own], ops.value[receive]),):
-            named = [row for row in ends.tolist() if row >= 0 and ops.value[row] == value]
-            for row in named[:1]:
-                self.draft.join(self._row(row), self._row(receive), Means.MEANT)
-        taken = [
-            row
-            for row in pairing.receive[own].tolist()
-            if row >= 0 and ops.value[row] == ops.value[send]
-        ]
+        named = [r for r in pairing.send[own].tolist() if r >= 0 and ops.value[r] == wanted]
+        for row in named[:1]:
+            self._message(int(pairing.of_row[row]))
+            self.draft.join(self._row(row), self._row(receive), Means.MEANT)
+        taken = [r for r in pairing.receive[own].tolist() if r >= 0 and ops.value[r] == sent]
         for row in taken[:1]:
+            self._message(int(pairing.of_row[row]))
             self.draft.join(self._row(send), self._row(row), Means.MEANT)
 
     def _stored(self, row: int) -> None:
@@ -332,6 +306,8 @@ class _Cause:
         while todo:
             key = todo.pop(0)
             if key in seen or key >= self.frame.instructions:
+                continue
+            if key not in self.core and self._state(key) is State.LATER:
                 continue
             seen.add(key)
             for row in self._rows(key):

@@ -73,33 +73,50 @@ def dot(drawn: Slice) -> str:
     graph.attr("node", shape="box", fontname="Helvetica", fontsize="11", margin="0.12,0.05")
     graph.attr("edge", fontname="Helvetica", fontsize="10", arrowsize="0.8")
     place = {box.key: n for n, box in enumerate(drawn.boxes)}
-    names = {key: f"n{n}" for key, n in place.items()}
     ranks = sorted({box.rank for box in drawn.boxes})
     for rank in ranks:
+        graph.node(f"r{rank}", label="", shape="point", width="0.02", style="invis")
         with graph.subgraph(name=f"cluster_{rank}") as lane:
             lane.attr(label=_label([f"rank {rank}"]), color="gray60", labeljust="c")
-            lane.node(f"r{rank}", label="", shape="point", width="0.02", style="invis")
             for box in drawn.boxes:
                 if box.rank == rank:
-                    lane.node(names[box.key], label=_label(_lines(box)), **_look(box))
+                    lane.node(f"n{place[box.key]}", label=_label(_lines(box)), **_look(box))
     _in_a_row(graph, [f"r{rank}" for rank in ranks])
-    _hang(graph, drawn, names)
+    _hang(graph, drawn)
     down = _Downwards()
+    _in_order(graph, drawn, down)
     for arrow in drawn.arrows:
-        look = dict(_ARROWS[arrow.means])
-        if arrow.means is Means.PROGRAM:
-            look["weight"] = "8"
-        if arrow.label:
-            look["label"] = _label([f" {shown(arrow.label)} "])
-        ends = names[arrow.before], names[arrow.after]
-        if not down.takes(arrow):
-            look["constraint"] = "false"
-            if place[arrow.before] > place[arrow.after]:  # written so, it keeps lanes in order
-                ends = ends[1], ends[0]
-                look |= {"dir": "back", "arrowtail": look.pop("arrowhead")}
-        graph.edge(*ends, **look)
+        _draw(graph, arrow, place, down)
     _legend(graph, drawn)
     return str(graph.source)
+
+
+def _draw(
+    graph: graphviz.Digraph, arrow: Arrow, place: Mapping[int, int], down: "_Downwards"
+) -> None:
+    look = dict(_ARROWS[arrow.means])
+    before, after = place[arrow.before], place[arrow.after]
+    if arrow.means is Means.PROGRAM:
+        look["weight"] = "8"
+    if arrow.label:
+        look["label"] = _label([f" {shown(arrow.label)} "])
+    if not down.takes(arrow):
+        look["constraint"] = "false"
+        if before > after:  # written the other way round it keeps the lanes in order
+            before, after = after, before
+            look |= {"dir": "back", "arrowtail": look.pop("arrowhead")}
+    graph.edge(f"n{before}", f"n{after}", **look)
+
+
+def _in_order(graph: graphviz.Digraph, drawn: Slice, down: "_Downwards") -> None:
+    """Keep each lane in the order of its program, also where no arrow of the program is drawn."""
+    arrows = {each[:3] for each in drawn.arrows}
+    for n, (one, other) in enumerate(pairwise(drawn.boxes)):
+        if one.rank == other.rank and other.order is not None:
+            step = Arrow(one.key, other.key, Means.PROGRAM)
+            down.takes(step)
+            if step[:3] not in arrows:
+                graph.edge(f"n{n}", f"n{n + 1}", style="invis", weight="8")
 
 
 class _Downwards:
@@ -165,12 +182,12 @@ def _in_a_row(graph: graphviz.Digraph, heads: list[str]) -> None:
             row.edge(one, other, style="invis")
 
 
-def _hang(graph: graphviz.Digraph, drawn: Slice, names: Mapping[int, str]) -> None:
+def _hang(graph: graphviz.Digraph, drawn: Slice) -> None:
     """Hang the first box of each lane, and each box that has no place on it, under its head."""
     hung: set[int] = set()
-    for box in drawn.boxes:
+    for n, box in enumerate(drawn.boxes):
         if box.order is None or box.rank not in hung:
-            graph.edge(f"r{box.rank}", names[box.key], style="invis")
+            graph.edge(f"r{box.rank}", f"n{n}", style="invis", weight="20")
             hung.add(box.rank)
 
 

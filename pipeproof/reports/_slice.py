@@ -100,7 +100,8 @@ class Draft:
 
     def join(self, before: int, after: int, means: Means, label: str = "") -> None:
         """Draw an arrow between two boxes that are there; labels of one arrow are listed."""
-        if before == after or not {before, after} <= self.boxes.keys():
+        itself = before == after and means is not Means.WAITS
+        if itself or not {before, after} <= self.boxes.keys():
             return
         labels = self._arrows.setdefault((before, after, means), [])
         if label and label not in labels:

@@ -64,9 +64,8 @@ class Touched:
         return list(map(int, found[:_MANY]))
 
     def _pair(self, stored: Stored, one: int, other: int) -> tuple[int, int, str]:
-        what = content_text(self._frame.ops, int(stored.values[one]))
-        if stored.touch[one] == Touch.FREE:
-            what = "nothing"
+        code = int(stored.values[one])
+        what = content_text(self._frame.ops, code) if code >= 0 else "nothing"
         where = _label(stored, one)
         return int(stored.rows[one]), int(stored.rows[other]), f"{what} in {where}"
 
