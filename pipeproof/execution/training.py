@@ -9,7 +9,8 @@ time is not that of the training.
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from time import perf_counter
+from operator import add, sub
+from time import perf_counter, process_time
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
@@ -25,7 +26,7 @@ from pipeproof.execution.witness import Circumstances, Witness
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.as_run import AsRun
 
-__all__ = ["OPTIMIZERS", "Trained", "Training", "Watcher", "unsplit"]
+__all__ = ["OPTIMIZERS", "Spent", "Trained", "Training", "Watcher", "unsplit"]
 
 _PASSING = (Kind.SEND, Kind.RECV, Kind.WAIT, Kind.REDUCE, Kind.UNSHARD, Kind.RESHARD)
 _RUN = (*_PASSING, Kind.F, Kind.L, Kind.B, Kind.I, Kind.W, Kind.STEP)
@@ -39,6 +40,30 @@ OPTIMIZERS: Mapping[str, _Optimizer] = MappingProxyType(
 """Optimizers of floating-point witnesses by name; `descent` is that of every witness."""
 
 
+class Spent(NamedTuple):
+    """Seconds: how long it took, and of the processor."""
+
+    wall: float
+    processor: float
+
+
+class _Stopwatch:
+    """Adds up what is spent within it."""
+
+    def __init__(self) -> None:
+        self.spent = Spent(0.0, 0.0)
+        self._begun = Spent(0.0, 0.0)
+
+    def __enter__(self) -> "_Stopwatch":
+        self._begun = Spent(perf_counter(), process_time())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        ended = perf_counter(), process_time()
+        since = map(sub, ended, self._begun)
+        self.spent = Spent(*map(add, self.spent, since))
+
+
 class Trained(NamedTuple):
     """What a training made, and how long each step took, with what watched it apart.
 
@@ -50,8 +75,8 @@ class Trained(NamedTuple):
     digests: tuple[str, ...]
     weights: tuple[tuple[Tensor, ...], ...]
     state: tuple[Tensor, ...]
-    training: tuple[float, ...]
-    watching: tuple[float, ...]
+    training: tuple[Spent, ...]
+    watching: tuple[Spent, ...]
 
 
 class Watcher(Protocol):
@@ -120,41 +145,36 @@ class Training:
         """Run a number of steps."""
         digests, training, watching = [], [], []
         for _ in range(steps):
-            with settled():
-                begun, watched = perf_counter(), self._step()
-                ended = perf_counter()
-            training.append(ended - begun - watched)
-            watching.append(watched)
+            whole, watched = _Stopwatch(), _Stopwatch()
+            with settled(), whole:
+                self._step(watched)
+            training.append(Spent(*map(sub, whole.spent, watched.spent)))
+            watching.append(watched.spent)
             digests.append(_digest(self.weights))
         state = tuple(tensor for each in self.optimizers for tensor in _state(each))
         losses = tuple(float(each) for each in self.losses)
         weights = tuple(tuple(w.detach() for w in stage) for stage in self.weights)
         return Trained(losses, tuple(digests), weights, state, tuple(training), tuple(watching))
 
-    def _step(self) -> float:
-        watched = 0.0
+    def _step(self, watched: _Stopwatch) -> None:
         lost: dict[int, Tensor] = {}
         for row in self.order:
             for each in self.watchers:
-                begun = perf_counter()
-                each.before(self, row)
-                watched += perf_counter() - begun
+                with watched:
+                    each.before(self, row)
             made = self._run(row, lost)
             for each in self.watchers:
-                begun = perf_counter()
-                each.after(self, row, made)
-                watched += perf_counter() - begun
+                with watched:
+                    each.after(self, row, made)
         for stage in range(self.model.stages):
             if stage not in self._stepping:
                 self._update(stage)
         self.losses += [lost[m] for m in sorted(lost)]
         for each in self.watchers:
-            begun = perf_counter()
-            each.stepped(self, self.step)
-            watched += perf_counter() - begun
+            with watched:
+                each.stepped(self, self.step)
         self.step += 1
         self.values.clear()
-        return watched
 
     def _run(self, row: int, lost: dict[int, Tensor]) -> Tensor | None:
         kind, stage = Kind(int(self.ops.kind[row])), int(self.ops.stage[row])
@@ -236,12 +256,12 @@ def unsplit(
     digests, training = [], []
     for step in range(steps):
         microbatches = range(step * model.microbatches, (step + 1) * model.microbatches)
-        with settled():
-            begun = perf_counter()
+        whole = _Stopwatch()
+        with settled(), whole:
             sums = _whole_step(model, weights, microbatches, share, losses)
             for own, each in zip(weights, optimizers, strict=True):
                 _updated(model, own, each, [sums.pop(0) for _ in own])
-            training.append(perf_counter() - begun)
+        training.append(whole.spent)
         digests.append(_digest(weights))
     state = tuple(tensor for each in optimizers for tensor in _state(each))
     ended = tuple(tuple(w.detach() for w in stage) for stage in weights)

@@ -13,6 +13,7 @@ from tests.execution.played import document, order
 
 if TYPE_CHECKING:
     from pipeproof.ir.as_run import AsRun
+    from pipeproof.ir.transport import Match
     from pipeproof.semantics.model import Model
 
 
@@ -20,6 +21,7 @@ class Known(NamedTuple):
     """A schedule as run, and the rows of its operations as they begin in one execution."""
 
     run: AsRun
+    match: Match
     rows: tuple[int, ...]
 
     def model(self, name: str, seed: int = 0) -> Witness:
@@ -29,18 +31,21 @@ class Known(NamedTuple):
 
 
 def known(name: str, ranks: int = 2, microbatches: int = 4, seed: int = 0) -> Known:
-    schedule = generate(name, ranks=ranks, microbatches=microbatches)
-    return _ordered(Document(name, schedule, OnePlace()), seed)
+    return ordered(generated(name, ranks, microbatches), seed)
+
+
+def generated(name: str, ranks: int, microbatches: int) -> Document:
+    return Document(name, generate(name, ranks=ranks, microbatches=microbatches), OnePlace())
 
 
 def written(text: str, seed: int = 0) -> Known:
-    return _ordered(document(text), seed)
+    return ordered(document(text), seed)
 
 
-def _ordered(read: Document, seed: int) -> Known:
+def ordered(read: Document, seed: int) -> Known:
     model: Model | None = api.models(read, api.Asked(transports=("buffered",)))("buffered", 1)
     assert model is not None
-    run = model.frame.run
-    events = Events(run, model.frame.transport.match)
+    run, match = model.frame.run, model.frame.transport.match
+    events = Events(run, match)
     begun = (each for each in order(model, seed) if each < events.ends and each % 2 == 0)
-    return Known(run, tuple(row for each in begun for row in events.rows[each // 2]))
+    return Known(run, match, tuple(row for each in begun for row in events.rows[each // 2]))
