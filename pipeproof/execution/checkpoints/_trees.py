@@ -293,11 +293,15 @@ def digest(tree: Tree) -> str:
     return into.hexdigest()
 
 
+def _alike(left: Tree, right: Tree) -> bool:
+    return left is right or flattened(left) == flattened(right)
+
+
 def differences(left: Mapping[str, Tree], right: Mapping[str, Tree]) -> list[str]:
     """Return the names under which two tables differ, bit by bit; a NaN equals its own bits."""
     alike = {*left, *right}
     return [
         name
         for name in sorted(alike)
-        if name not in left or name not in right or digest(left[name]) != digest(right[name])
+        if name not in left or name not in right or not _alike(left[name], right[name])
     ]

@@ -163,7 +163,7 @@ class Training:
         ranks = range(self.ranks)
         try:
             disk = [files.unpack(self.copies.on_disk(r, step), f"disk of rank {r}") for r in ranks]
-            again = self._packed(taken_up(self.setting, disk), step)
+            again = self._packed(self._taken_up(disk), step)
         except CheckpointError as error:
             return [Vote(rank, step, fault=str(error)) for rank in ranks]
         return [

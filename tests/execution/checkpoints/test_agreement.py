@@ -34,8 +34,8 @@ def keeps(part: bytes, report: Callable[[int | str], None]) -> tuple[bytes, byte
 
 
 def test_real_ranks_reject_together_what_one_of_them_found(processes: Processes) -> None:
-    clean = processes.call(votes, ["", ""], limit=20)
-    faulty = processes.call(votes, ["", FAULT], limit=20)
+    clean = processes.call(votes, ["", ""], limit=60)
+    faulty = processes.call(votes, ["", FAULT], limit=60)
 
     assert [each.value["status"] for each in clean if isinstance(each, Returned)] == [
         "candidate",
@@ -50,7 +50,7 @@ def test_real_ranks_reject_together_what_one_of_them_found(processes: Processes)
 def test_a_real_rank_gets_its_part_back_from_its_peer(processes: Processes) -> None:
     packed = [files.pack(part) for part in moment(PIPELINE, 50).parts()]
 
-    first, second = processes.call(keeps, packed, limit=20)
+    first, second = processes.call(keeps, packed, limit=60)
 
     assert first == Returned((packed[1], None))
     assert second == Returned((packed[0], packed[1]))
