@@ -133,7 +133,8 @@ class Draft:
                 labels[:] = [x for x in labels if not any(y.startswith(f"{x} in ") for y in labels)]
                 strong = self._arrows.get((before, after, Means.UNORDERED))
                 if strong is not None:
-                    strong[:] = [*labels, *strong]
+                    more = [x for x in labels if not any(y.startswith(x) for y in strong)]
+                    strong[:] = [*more, *strong]
                     del self._arrows[before, after, means]
 
     def _is_joined(self, before: int, after: int) -> bool:

@@ -1,6 +1,7 @@
 """The command, run here with a judge of the test's own, and run as a process."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -52,3 +53,12 @@ def process(tmp_path: Path) -> Process:
         return Ended(done.returncode, done.stdout.decode(), err, float(seconds), int(peak) * 1024)
 
     return started
+
+
+@pytest.fixture
+def graphviz() -> None:
+    """Graphviz, which a machine may lack; where it is said to be needed, its absence fails."""
+    if shutil.which("dot") is None:
+        if os.environ.get("PIPEPROOF_NEEDS_DOT"):
+            pytest.fail("Graphviz is not installed")
+        pytest.skip("Graphviz is not installed")
