@@ -178,12 +178,9 @@ class _Cause(Boxes):
         if found is not None:
             stage, ops = int(found[1]), frame.ops
             self._nowhere(frame.run.placement[stage], facts["op"])
-            alike = (ops.stage == stage) & (ops.is_kind(*_COMPUTE, *_GATHERED))
-            if found[2]:
-                alike &= ops.microbatch == int(found[2])
-            near = np.flatnonzero(alike)
-            near = near if len(near) else np.flatnonzero(ops.stage == stage)
-            for row in near[:_RELATED].tolist():
+            alike = np.flatnonzero((ops.stage == stage) & ops.is_kind(*_COMPUTE, *_GATHERED))
+            other = ops.microbatch[alike] != int(found[2] or NONE)
+            for row in alike[np.argsort(other, kind="stable")][:_WANTED].tolist():
                 self._row(row)
         if {"source", "destination"} <= facts.keys() and not finding.spots:
             pairing, ops = frame.pairing, frame.ops
