@@ -151,7 +151,7 @@ def test_without_graphviz_the_text_stands_beside_the_picture(
 @pytest.mark.parametrize(
     ("does", "said"),
     [
-        ("sleep 30", "took more than 0.2 s"),
+        ("exec sleep 30", "took more than 0.2 s"),
         ("exit 3", "failed with code 3"),
         ("true", "failed with code 0"),
         ("echo '<svg><a href=\"x\">x</a></svg>'", "wrote more than shapes and text"),
