@@ -3,7 +3,10 @@ from __future__ import annotations
 from dataclasses import fields
 
 import pytest
+import torch
 
+from pipeproof.execution._memory import Memory
+from pipeproof.execution.checkpoints.restart import taken_up
 from pipeproof.execution.checkpoints.state import DRAINED, Part, tables_of, unequal
 from tests.execution.checkpoints.saved import PIPELINE, TINY, held, moment, setting
 
@@ -69,9 +72,20 @@ def test_an_attribute_that_no_checkpoint_has_a_form_for_is_refused() -> None:
         held(live, at.setting)
 
 
-def test_an_attribute_that_is_added_is_in_the_part_of_every_rank() -> None:
+def test_an_attribute_that_is_added_is_kept_by_every_rank_and_taken_up_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begins = Memory.__init__
+
+    def with_more(self: Memory, dtype: torch.dtype) -> None:
+        begins(self, dtype)
+        vars(self)["added"] = 5
+
+    monkeypatch.setattr(Memory, "__init__", with_more)
     at = setting(PIPELINE)
     live = at.begin()
-    vars(live.memory)["added"] = 5
+    vars(live.memory)["added"] = 6
+    parts = held(live, at)
 
-    assert tables_of(live)["memory"]["added"] == 5
+    assert all("added" in part.memory for part in parts)
+    assert vars(taken_up(at, parts).memory)["added"] == 6
