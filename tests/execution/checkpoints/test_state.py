@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import TYPE_CHECKING
 
 import pytest
-import torch
 
 from pipeproof.execution._memory import Memory
 from pipeproof.execution.checkpoints.restart import taken_up
 from pipeproof.execution.checkpoints.state import DRAINED, Part, tables_of, unequal
 from tests.execution.checkpoints.saved import PIPELINE, TINY, held, moment, setting
+
+if TYPE_CHECKING:
+    import torch
 
 
 def test_each_rank_holds_what_stands_on_it_and_no_more() -> None:
