@@ -216,4 +216,6 @@ WRITTEN: tuple[Written, ...] = (
         microbatches=4,
         fragment=True,
     ),
+    written("PP902 illegal", "PP902", "0F0; 0B0", stages=1, bounds={"makespan": 2}),
+    written("PP902 legal", "", "0F0; 0B0", stages=1, bounds={"makespan": 3}),
 )
