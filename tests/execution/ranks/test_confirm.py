@@ -264,9 +264,7 @@ def test_where_no_transport_can_be_run_the_answer_is_unknown(
     )
 
 
-@pytest.mark.parametrize(
-    "other", [("--inject", "dropped"), ("--runtime", "torch"), ("--device", "cuda")]
-)
+@pytest.mark.parametrize("other", [("--runtime", "torch"), ("--device", "cuda")])
 def test_a_schedule_is_run_in_one_way(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], other: tuple[str, str]
 ) -> None:
