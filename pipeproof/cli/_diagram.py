@@ -18,6 +18,7 @@ from pipeproof.verdict.telling import place
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from pipeproof.proofs.asked import Effort
     from pipeproof.reports._slice import Slice
     from pipeproof.semantics.model import Model
     from pipeproof.verdict.decision import Broken, Decision
@@ -70,8 +71,8 @@ class Drawing(Judge):
             self.refuted.append((document, report.verdict))
         return report
 
-    def draw(self, path: str) -> None:
-        """Draw what makes the first schedule illegal."""
+    def draw(self, path: str, effort: "Effort") -> None:
+        """Draw what makes the first schedule illegal, found again with as much effort."""
         from pipeproof import api  # noqa: PLC0415  what judges is imported when needed
 
         if not self.refuted:
@@ -88,6 +89,7 @@ class Drawing(Judge):
             select=self.asked.select,
             ignore=self.asked.ignore,
             engine=engine,
+            effort=effort,
         )
         kept: list[tuple[Model, Decision]] = []
         verdict = api.judge(document, asked, kept)

@@ -92,8 +92,8 @@ def command(**values: Unpack[_Values]) -> int:
         stopped = _judged(_limited(judge, values, watch, stop), values, watch, found) or stop.exit
     result = Result(__version__, tuple(found))
     _tell(result, values)
-    if values["diagram"] is not None:
-        judge.draw(values["diagram"])
+    if values["diagram"] is not None and stopped is None:
+        judge.draw(values["diagram"], effort(values["budget"]))
     if bookmark is not None:
         bookmark.close(stopped=stopped is not None)
     if stopped is not None:

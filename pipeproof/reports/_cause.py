@@ -23,7 +23,7 @@ __all__ = ["cause"]
 
 _WANTED = 14  # boxes up to which what comes before is drawn
 _RELATED = 16
-_IDENTITY = ("PP1", "PP4", "PP6", "PP7", "PP8")
+_TOGETHER = ("PP1", "PP6", "PP7", "PP8")
 _OPERATION = re.compile(r"(\d{1,9})[A-Z]+(\d{0,9})(?: or .*)?")
 _WEIGHTS = ("PP6", "PP8")
 _COMPUTE = (Kind.F, Kind.B, Kind.I, Kind.W, Kind.L, Kind.R)
@@ -275,7 +275,7 @@ class _Cause(Boxes):
 
     def _related(self, rows: list[int]) -> None:
         """Take in the operations of the same microbatch on the same stage, or that add up."""
-        if not self.broken.rule.code.startswith(_IDENTITY):
+        if not self.broken.rule.code.startswith(_TOGETHER):
             return
         ops = self.frame.ops
         found: list[int] = []
