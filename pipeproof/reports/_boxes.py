@@ -83,8 +83,14 @@ class Boxes:
         if self.happened is None:
             return State.UNTOLD
         if self.happened[2 * number + 1]:
-            return State.DONE
+            return State.DONE if self._has_moved(number) else State.POSTED
         return State.STANDS if self.happened[2 * number] else State.LATER
+
+    def _has_moved(self, number: int) -> bool:
+        """Whether the messages of an instruction are complete for their own rank."""
+        rows = np.asarray(list(self._rows(number)), np.int64)
+        rows = rows[self.frame.run.is_message[rows]]
+        return self.happened is None or bool(np.all(self.happened[self.frame.completed(rows)]))
 
     def _name(self, key: int) -> None:
         if key in self.draft:

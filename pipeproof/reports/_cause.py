@@ -74,6 +74,7 @@ class _Cause(Boxes):
         self._related(rows)
         self._supplied()
         self._before()
+        self._between()
         return self.draft.finished(title)
 
     def _mark_first(self) -> None:
@@ -110,14 +111,14 @@ class _Cause(Boxes):
 
     def _link(self, link: Link, key: int) -> None:
         """Write into a box what it waits for."""
-        said = f"waits for a slot that {link.slot} is yet to leave" if link.slot else ""
-        row = link.waits.row
-        if not said and link.waits.posted and self.frame.run.is_message[row]:
+        rank, row = link.other.rank, link.waits.row
+        said = f"waits for rank {rank}" if rank != link.waits.rank else ""
+        if link.slot:
+            said = f"waits for a slot that {link.slot} is yet to leave"
+        elif said and link.waits.posted and self.frame.run.is_message[row]:
             sends = self.frame.ops.kind[row] == Kind.SEND
             value = self.frame.ops.value_text(int(self.frame.ops.value[row]))
-            rank = link.other.rank
-            if rank != link.waits.rank:
-                said = f"waits for rank {rank} to {'take' if sends else 'send'} {value}"
+            said += f" to {'take' if sends else 'send'} {value}"
         if said:
             self.draft.note(key, said)
 
@@ -266,7 +267,7 @@ class _Cause(Boxes):
             self.draft.join(self._row(before), self._row(after), Means.CONTENT, said)
 
     def _weights(self, row: int) -> None:
-        if not self.broken.rule.code.startswith(_WEIGHTS):
+        if not self._is_about_weights():
             return
         for made, said in self.touched.versions(row):
             self.draft.note(self._row(row), f"reads {said}")
@@ -332,7 +333,7 @@ class _Cause(Boxes):
 
     def _room(self, row: int) -> bool:
         """Whether a row is in the slice, or there is room for what is only context."""
-        return int(self.frame.ops.instruction[row]) in self.draft or len(self.draft) < _WANTED
+        return self._is_there(row) or len(self.draft) < _WANTED
 
     def _before(self) -> None:
         """Take in what stands around the places, then the last that happened."""
@@ -349,6 +350,29 @@ class _Cause(Boxes):
             kind, number = self.frame.owner(event)
             if kind == "instruction":
                 self._instruction(number)
+
+    def _between(self) -> None:
+        """Draw the messages between what is there, and write down the weights that it reads."""
+        about_weights = self._is_about_weights()
+        for key in [key for key in self.draft.boxes if key < self.frame.instructions]:
+            for row in self._rows(key):
+                self._told_between(row)
+                for _, said in self.touched.versions(row) if about_weights else ():
+                    self.draft.note(key, f"reads {said}")
+
+    def _told_between(self, row: int) -> None:
+        pairing = self.frame.pairing
+        transfer = int(pairing.of_row[row])
+        if transfer >= 0:
+            ends = int(pairing.send[transfer]), int(pairing.receive[transfer])
+            if min(ends) >= 0 and all(map(self._is_there, ends)):
+                self._message(transfer)
+
+    def _is_there(self, row: int) -> bool:
+        return int(self.frame.ops.instruction[row]) in self.draft
+
+    def _is_about_weights(self) -> bool:
+        return self.broken.rule.code.startswith(_WEIGHTS)
 
 
 def _parts(axiom: Axiom) -> Iterator[Axiom]:

@@ -22,6 +22,7 @@ _ACCENT = "#a00000"
 _STATES: Mapping[State, Mapping[str, str]] = MappingProxyType(
     {
         State.DONE: {"style": "solid"},
+        State.POSTED: {"style": "filled,dashed", "fillcolor": "gray93"},
         State.STANDS: {"style": "filled", "fillcolor": "gray85", "penwidth": "2"},
         State.LATER: {"style": "dashed"},
         State.ABSENT: {"style": "dotted", "shape": "ellipse"},

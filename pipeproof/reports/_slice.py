@@ -16,6 +16,7 @@ class State(StrEnum):
     """How far an instruction is where the execution that shows the violation ends."""
 
     DONE = "done"
+    POSTED = "posted, not complete"
     STANDS = "started, not done"
     LATER = "has not started"
     ABSENT = "stands nowhere"
