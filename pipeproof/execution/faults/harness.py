@@ -16,7 +16,7 @@ Drive = Callable[[Setting, Injection | None, Manner], list[Ended]]
 
 _OUTCOMES: dict[Policy, str] = {"raise": "raised", "abort": "skipped", "recover": "stepped"}
 _DEAD = ("stopped", "missing")
-_TWO, _THREE = 2, 3
+_TWO, _THREE, _FOUR = 2, 3, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +90,24 @@ class Trial:
         """Return what came of it, in words."""
         if self.stray:
             return f"do not trust this: {self.stray}"
-        alone = self.injection.what is What.TURNED and len(self.ended) == 1
-        nothing = "cannot be localised: no other rank has a copy" if alone else "nothing is noticed"
-        said = [str(each) for each in self.findings] or [nothing]
-        named = "named exactly" if self.is_named else f"expected {self._expected()}"
+        said = [str(each) for each in self.findings] or [self._nothing()]
+        named = self._named() if self.is_named else f"expected {self._expected()}"
         then = sorted({each.outcome for each in self.ended if each.outcome not in _DEAD})
         kept = list(self.broken()) or ["nothing half applied"]
         shows = "one run, it shows this fault here and nothing of others"
-        return "; ".join([*said, named, f"all ranks: {', '.join(then)}", *kept, shows])
+        done = f"all ranks: {', '.join(then)}" if then else "no rank is left"
+        return "; ".join([*said, named, done, *kept, shows])
+
+    def _nothing(self) -> str:
+        alone = self.injection.what is What.TURNED and len(self.ended) == 1
+        return "cannot be localised: no other rank has a copy" if alone else "nothing is noticed"
+
+    def _named(self) -> str:
+        if self.answer is None:
+            return "nothing is to be named"
+        if self.answer is Answer.DISAGREEMENT:
+            return "the place named, no culprit among two"
+        return "named exactly"
 
     def _expected(self) -> str:
         return f"{self.answer.value}: {self.place}" if self.answer else "nothing to be noticed"
@@ -135,10 +145,19 @@ def tried(
 
 
 def _expected(setting: Setting, injection: Injection) -> Answer | None:
+    """Return as what a fault is to be found, None where no rank can notice it.
+
+    What is over before two looks confirms it is not noticed; a message that has not come at the
+    fourth is a lost one.
+    """
     ranks = setting.run.schedule.ranks
     of_operation = not injection.place(setting.run).message
     if injection.what is What.TURNED and of_operation and ranks < _THREE:
         return Answer.DISAGREEMENT if ranks == _TWO else None
-    if injection.what is What.DELAYED and injection.windows < 1:
+    if ranks == 1 and of_operation:
         return None
+    if injection.what is What.DELAYED and injection.windows <= _TWO:
+        return None
+    if injection.what is What.DELAYED and not of_operation and injection.windows > _FOUR:
+        return Answer.LOST
     return injection.answer(setting.run)

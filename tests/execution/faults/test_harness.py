@@ -1,6 +1,9 @@
 from dataclasses import replace
 
+import pytest
+
 from pipeproof.execution.faults.findings import Answer, Finding, Place
+from pipeproof.ir.faults import Policy
 from tests.execution.faults.ran import trial
 
 CLEAN = trial("dropped@r0:0SEND_F0", "recover")
@@ -84,3 +87,38 @@ def test_a_control_that_is_not_clean_is_not_trusted() -> None:
         found = replace(CLEAN, control=(each, *others))
         assert not found.is_kept
         assert str(found).startswith("do not trust this: without a fault, ")
+
+
+@pytest.mark.parametrize(
+    ("fault", "ranks", "said"),
+    [
+        (
+            "turned=sign@r0:0F0",
+            1,
+            "cannot be localised: no other rank has a copy; nothing is to be",
+        ),
+        (
+            "turned=sign@r0:0F0",
+            2,
+            "disagreement: rank 0, stage 0, microbatch 0, forward; the place",
+        ),
+        ("delayed=2@r0:0SEND_F0", 2, "nothing is noticed; nothing is to be named"),
+        ("delayed@r0:0F0", 1, "nothing is noticed; nothing is to be named"),
+        ("stops@r0:1", 1, "nothing is noticed; nothing is to be named; no rank is left"),
+        ("missing@r0", 1, "nothing is noticed; nothing is to be named; no rank is left"),
+    ],
+)
+def test_what_nobody_can_name_is_not_said_to_be_named(fault: str, ranks: int, said: str) -> None:
+    found = trial(fault, own=(ranks, 1, "linear"))
+
+    assert found.is_kept
+    assert str(found).startswith(said)
+    assert "named exactly" not in str(found)
+
+
+@pytest.mark.parametrize("policy", ["raise", "recover"])
+def test_a_message_that_has_not_come_at_the_fourth_look_is_a_lost_one(policy: Policy) -> None:
+    found = trial("delayed=4.5@r0:0SEND_F0", policy)
+
+    assert found.is_kept
+    assert str(found).startswith("lost message: rank 0, stage 0, microbatch 0, forward, message")
