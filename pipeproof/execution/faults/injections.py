@@ -31,7 +31,11 @@ class What(Enum):
 _OF_RANK = (What.MISSING, What.STOPS)
 _OF_MESSAGE = (What.DROPPED, What.DUPLICATED, What.CORRUPTED, What.MISSHAPEN)
 _BITS = ("sign", "exponent", "mantissa")
-_WRITTEN = re.compile(r"(?P<what>[a-z]+)(=(?P<amount>[^@]+))?@r(?P<rank>\d+)(:(?P<at>.+))?")
+_WRITTEN = re.compile(
+    r"(?P<what>[a-z]+)(=(?P<amount>[^@]+))?@r(?P<rank>\d{1,9})(:(?P<at>.+))?", re.ASCII
+)
+_NUMBER = re.compile(r"\d{1,9}", re.ASCII)
+_LENGTH = re.compile(r"\d{1,6}(\.\d{1,6})?", re.ASCII)
 _OP = re.compile(r"(\d+)([A-Z]+)(\d+)")
 _SAID: Mapping[What, Answer] = {
     What.MISSING: Answer.MISSING,
@@ -122,7 +126,7 @@ def _with_amount(made: Injection, amount: str | None) -> Injection:
             return made._replace(bit=amount)
         message = f"turned={amount}: write one of {', '.join(_BITS)}"
         raise ValueError(message)
-    if made.what is What.DELAYED and re.fullmatch(r"\d+(\.\d+)?", amount):
+    if made.what is What.DELAYED and _LENGTH.fullmatch(amount):
         return made._replace(windows=float(amount))
     expected = "a number of observation windows" if made.what is What.DELAYED else "no amount"
     message = f"{made.what.value}={amount}: {made.what.value} takes {expected}"
@@ -131,14 +135,15 @@ def _with_amount(made: Injection, amount: str | None) -> Injection:
 
 def _placed(made: Injection, at: str, run: AsRun, events: Events) -> Injection:
     rows = _rows(made.rank, run)
-    if at.isdigit():
+    if _NUMBER.fullmatch(at):
         if made.what is What.STOPS and int(at) <= events.length(made.rank):
             return made._replace(position=int(at))
         own = [row for row in rows if events.position(row) == int(at)]
     else:
-        name, _, turn = at.partition("#")
+        name, several_of, turn = at.partition("#")
         own = [row for row in rows if events.text(row) == name.strip()]
-        own = own[int(turn) : int(turn) + 1] if turn.isdigit() else own
+        if several_of:
+            own = own[int(turn) : int(turn) + 1] if _NUMBER.fullmatch(turn) else []
     own = [row for row in own if made.what is What.STOPS or _suits(made.what, row, run)]
     if len(own) == 1:
         at_row = made._replace(row=own[0], position=events.position(own[0]))

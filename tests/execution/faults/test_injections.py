@@ -104,3 +104,9 @@ def test_every_fault_that_can_be_written_is_read() -> None:
     found = [injected(fault, own.run, events(own)) for fault in every(own)]
 
     assert {each.what for each in found} == set(What)
+
+
+@pytest.mark.parametrize("fault", ["dropped@r0:0SEND_F0#x", "dropped@r0:²", "turned@r²:0F0"])
+def test_what_is_no_number_stands_for_no_place(fault: str) -> None:
+    with pytest.raises(ValueError, match=r"does not stand on rank 0|write KIND@PLACE"):
+        read(fault)
