@@ -39,8 +39,6 @@ class RuntimeValues(TypedDict):
     """What the options say."""
 
     witness: str
-    processes: str | None
-    inject: tuple[str, ...]
     format_: str
     verbose: bool
 
@@ -85,8 +83,6 @@ class InRuntime:
 
         if self.question.transports not in ((), (_GLOO,)):
             _refuse("torch's runtime is run over gloo; leave out other transports")
-        if self.values["processes"] is not None or self.values["inject"]:
-            _refuse("torch's runtime has processes of its own; leave out --processes and --inject")
         if self.values["witness"] != EXACT:
             _refuse(f"torch's runtime runs the witness {EXACT} only")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 import click
 
 from pipeproof import __version__
-from pipeproof.cli._output import emit
+from pipeproof.cli._output import emit, printable_lines
 from pipeproof.cli._provenance import line
 from pipeproof.verdict.result import Json
 
@@ -49,14 +49,14 @@ class Teller:
         if self.as_json:
             self._held.append({**said, "provenance": came_of()})
             return
-        emit(f"{text}\n")
+        emit(f"{_one_line(text)}\n")
         if self.verbose:
-            emit(f"  {line(came_of())}\n")
+            emit(f"  {_one_line(line(came_of()))}\n")
 
     def note(self, text: str) -> None:
         """Tell a line beside a result; in JSON the result holds it."""
         if not self.as_json:
-            emit(f"{text}\n")
+            emit(f"{_one_line(text)}\n")
 
     def close(self, name: str, **more: Json) -> None:
         """Write what was held back, as a list called `name` beside `more`."""
@@ -66,3 +66,8 @@ class Teller:
         head = json.dumps({"schema": self.schema, "tool": tool, **more})
         held = ",\n".join(json.dumps(each) for each in self._held)
         emit(f'{head[:-1]}, "{name}": [\n{held}]}}\n')
+
+
+def _one_line(text: str) -> str:
+    """Return a text in one line, without control characters that a file may have brought in."""
+    return printable_lines(text.replace("\n", " "))

@@ -13,6 +13,7 @@ from pipeproof.cli._runtime import InRuntime, runtime_option
 from pipeproof.cli._seen import needs_torch, replayed, seen_code, witness_option
 from pipeproof.cli._single import only
 from pipeproof.cli._telling import Teller, format_option, verbose_option
+from pipeproof.cli._unheard import all_heard
 from pipeproof.errors import UnsupportedFeatureError
 from pipeproof.verdict.verdict import Outcome, TransportVerdict
 
@@ -84,6 +85,7 @@ def command(**values: Unpack[_Values]) -> int:
     device, runtime = values["device"] != "cpu", values["runtime"]
     one_way(processes=values["processes"], device=device, runtime=runtime)
     one_way(inject=values["inject"], device=device, runtime=runtime)
+    all_heard(values)
     needs_torch()
     from pipeproof import api  # noqa: PLC0415  what judges is imported when needed
     from pipeproof.execution.provenance import settled  # noqa: PLC0415  torch, when needed

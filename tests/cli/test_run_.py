@@ -144,3 +144,29 @@ def test_checking_imports_no_torch() -> None:
     )
 
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--policy", "abort"), "'--policy' means nothing here: it says what becomes of"),
+        (("--runtime", "torch", "--seed", "0"), "'--seed' means nothing here: torch's runtime"),
+        (("--runtime", "torch", "--orders", "3"), "'--orders' means nothing here: torch's"),
+        (("--inject", "missing@r0", "--orders", "3"), "'--orders' means nothing here: each"),
+    ],
+)
+def test_an_option_that_would_be_passed_over_is_refused(
+    words: tuple[str, ...], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["run", written(tmp_path, *PASSED), *words]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_what_a_name_brings_in_stays_in_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Path(written(tmp_path, *PASSED)).rename(tmp_path / "a\x1b[31m\nb.yaml")
+
+    assert run(["run", str(path), "--orders", "1"]) == 0
+    (told,) = capsys.readouterr().out.splitlines()
+    assert told.startswith(f"{tmp_path}/a\ufffd[31m b.yaml: buffered: proved, seen")

@@ -131,8 +131,8 @@ def test_deferred_receives_and_slots_are_torch_s_own(tmp_path: Path, torch: Torc
     [
         (("--transport", "nccl-lazy"), "torch's runtime is run over gloo"),
         (("--lowering", "just-in-time"), "torch lowers a file itself"),
-        (("--processes", "gloo"), "torch's runtime has processes of its own"),
-        (("--inject",), "torch's runtime has processes of its own"),
+        (("--processes", "gloo"), "are different ways of running a schedule"),
+        (("--inject",), "are different ways of running a schedule"),
         (("--witness", "transformer"), "torch's runtime runs the witness linear only"),
     ],
 )
@@ -144,7 +144,7 @@ def test_what_torch_cannot_be_asked_is_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert command(tmp_path, LEGAL, *words) == 2
-    assert said in capsys.readouterr().err
+    assert said in " ".join(capsys.readouterr().err.split())
     assert torch.asked == []
 
 
