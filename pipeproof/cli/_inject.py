@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar
 import click
 
 from pipeproof.cli._exits import Exit, worst
+from pipeproof.cli._output import printable_lines
 from pipeproof.cli._telling import Teller
 from pipeproof.errors import UnsupportedFeatureError
 from pipeproof.verdict.verdict import Outcome
@@ -94,19 +95,20 @@ class Injecting:
         from pipeproof.execution.faults.node import Manner  # noqa: PLC0415
         from pipeproof.lowering.faults import policy_of  # noqa: PLC0415
 
-        setting, injections = self._read()
         policy = self.values["policy"] or policy_of(self.document.schedule)
-        manner = Manner(policy=policy)
+        manner, codes = Manner(policy=policy), set[Exit]()
         try:
+            setting, injections = self._read()
             control = drive(setting, None, manner)
             stray = stray_of(control)
             if stray:
                 return self._strays(stray)
-            codes = [self._once(drive, setting, each, manner, control) for each in injections]
+            for each in injections:
+                codes.add(self._once(drive, setting, each, manner, control))
         except UnsupportedFeatureError as error:
             self._tell(f"not run: {error}", {"answer": "not run", "why": str(error)})
-            return Exit.UNKNOWN
-        return worst(set(codes))
+            codes.add(Exit.UNKNOWN)
+        return worst(codes)
 
     def _strays(self, stray: str) -> Exit:
         """Say what is wrong without any fault: with the schedule, or with what proves it."""
@@ -156,7 +158,8 @@ class Injecting:
             try:
                 yield injected(text, run, events)
             except ValueError as error:
-                raise click.BadParameter(str(error), param_hint=_HINT) from error
+                said = printable_lines(str(error))
+                raise click.BadParameter(said, param_hint=_HINT) from error
             return
         every = injections_of(run, events)
         own = [each for each in every if text in (_OF_FILE, each.what.value)]
