@@ -108,15 +108,16 @@ def drawn(
     None where there is none, or where it is about no operation.
     """
     from pipeproof.reports._cause import cause  # noqa: PLC0415  imported when needed
+    from pipeproof.reports._places import by_places  # noqa: PLC0415
 
     for name, violation in _violations(verdict, rule):
-        for model, broken in _shown(name, violation, kept):
-            head = f"{document.name}: {violation.rule} {violation.name} under {name}"
-            after = () if violation.reached else ("not reached: a deadlock comes before it",)
-            title = (head, violation.message, *after)
-            told = cause(model, broken, title, _lines(document, violation))
-            if told.boxes:
-                return told
+        head = f"{document.name}: {violation.rule} {violation.name} under {name}"
+        after = () if violation.reached else ("not reached: a deadlock comes before it",)
+        title, lines = (head, violation.message, *after), _lines(document, violation)
+        shown = next(_shown(name, violation, kept), None)
+        told = by_places(violation, title, lines) if shown is None else cause(*shown, title, lines)
+        if told.boxes:
+            return told
     return None
 
 

@@ -9,7 +9,9 @@ import pytest
 from pipeproof.cli import run
 from pipeproof.cli._diagram import draw
 from pipeproof.reports._dot import LONGEST, dot, shown
+from pipeproof.reports._places import by_places
 from pipeproof.reports._slice import MOST, Arrow, Box, Draft, Means, Slice, State
+from pipeproof.verdict.verdict import Place, Violation
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = (
@@ -130,3 +132,10 @@ def test_the_name_of_a_file_is_only_text(tmp_path: Path, name: str) -> None:
     run(["diagram", str(ROOT / "specs/illegal/crossed-sends.yaml"), "-o", str(own)])
 
     assert shapes(picture.read_text()) == shapes(own.read_text())
+
+
+def test_places_beyond_the_cap_are_counted_and_not_drawn() -> None:
+    at = tuple(Place(rank, 0, "0F0", 0) for rank in range(MOST + 3))
+    told = by_places(Violation("PP301", "deadlock", "they wait", at, 1), ("title",), {})
+
+    assert (len(told.boxes), told.left_out) == (MOST, 3)

@@ -244,3 +244,24 @@ def test_every_arrow_and_box_of_a_kind_differs_without_colour() -> None:
 
     assert len({grey(dict(look)) for look in _ARROWS.values()}) == len(_ARROWS)
     assert len({grey(dict(look)) for look in _STATES.values()}) == len(_STATES) - 1
+
+
+def test_what_a_fault_of_the_file_breaks_is_drawn_with_what_came_before(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    drawn = drawing(capsys, "specs/recovery/lost-copy-blocks-abort.yaml")
+
+    assert drawn.code == 1
+    assert "where s is dropped" in drawn.text
+    assert drawn.boxes["WAIT copy"][-1] == "started, not done"
+    assert len(drawn.boxes) > 1
+    assert drawn.some("program")
+
+
+def test_a_step_that_completes_after_a_fault_is_the_first_illegal_event(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    drawn = drawing(capsys, "specs/recovery/late-message-does-not-abort.yaml")
+
+    assert drawn.boxes["1STEP"][0] == "FIRST ILLEGAL EVENT"
+    assert drawn.some("message")
