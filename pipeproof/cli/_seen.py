@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NOT_REPRODUCED",
+    "by_fault",
     "confirm_option",
     "confirmed",
+    "is_by_fault",
     "models_of",
     "needs_torch",
     "replayed",
@@ -33,6 +35,7 @@ __all__ = [
 ]
 
 NOT_REPRODUCED = "not reproduced"
+_INJECTED = "what goes wrong by faults: has to be injected: pipeproof run --inject"
 _WITNESSES = ("linear", "transformer", "batchnorm", "dropout")
 _F = TypeVar("_F", bound=Callable[..., int])
 
@@ -108,9 +111,39 @@ def replayed(
 ) -> "Confirmed":
     """Return what becomes of a violation in the outcomes of choices that break the rule there.
 
-    It is replayed in this process unless `confirming` says how else it is shown.
+    It is replayed in this process unless `confirming` says how else it is shown. What goes wrong
+    by `faults:` of the file is not replayed.
     """
-    return confirmed(_claimed(transport, violation, kept), witness, confirming)
+    claims = list(_claimed(transport, violation, kept))
+    if not claims and any("faults" in each.frame.run.schedule.described for each, _ in kept):
+        return by_fault()
+    return confirmed(claims, witness, confirming)
+
+
+def by_fault() -> "Confirmed":
+    """Return what is said of a counterexample in which something goes wrong by `faults:`."""
+    from pipeproof.execution.confirm import Answer, Confirmed  # noqa: PLC0415  when needed
+
+    return Confirmed(Answer.NOT_OBSERVABLE, _INJECTED)
+
+
+def is_by_fault(document: "Document", question: "Asked", transport: str, claim: "Claim") -> bool:
+    """Whether a counterexample is one of a schedule only where something goes wrong in it."""
+    from pipeproof import api  # noqa: PLC0415  what judges is imported when needed
+
+    if "faults" not in document.schedule.described:
+        return False
+    kept: list[tuple[Model, Decision]] = []
+    verdicts = api.judge(document, question, kept).transports
+    told = (
+        each for verdict in verdicts if verdict.name == transport for each in verdict.violations
+    )
+    return any(
+        each.rule == claim.rule
+        and {(at.rank, at.position) for at in each.at} == {*claim.places}
+        and not list(_claimed(transport, each, kept))
+        for each in told
+    )
 
 
 def _claimed(transport: str, violation: Violation, kept: "Kept") -> "Iterator[tuple[Model, Claim]]":

@@ -45,4 +45,4 @@ def content(path: str) -> str:
     except (OSError, ValueError) as error:
         said = error.strerror if isinstance(error, OSError) else "no such path can be"
         why = f"it cannot be read ({said})"
-    raise ParseError([Problem(path, 1, 1, why, "name a certificate")])
+    raise ParseError([Problem(path, 1, 1, why, "name a file that can be read")])

@@ -8,7 +8,15 @@ import click
 
 from pipeproof.cli._exits import Exit, worst
 from pipeproof.cli._options import Reading, read_options, reading_options
-from pipeproof.cli._seen import confirmed, models_of, needs_torch, seen_code, witness_option
+from pipeproof.cli._seen import (
+    by_fault,
+    confirmed,
+    is_by_fault,
+    models_of,
+    needs_torch,
+    seen_code,
+    witness_option,
+)
 from pipeproof.cli._single import content, only
 from pipeproof.cli._telling import Teller, format_option, verbose_option
 from pipeproof.errors import ParseError, Problem
@@ -71,8 +79,11 @@ def _replayed(told: _Told, values: _Values, teller: Teller) -> "Confirmed":
 
     question = api.Asked(transports=(told.transport,), profile=values["profile"])
     document = only(told.path, read_options(values))
-    models = models_of(document, question, told.transport)
-    found = confirmed(((each, told.claim) for each in models), values["witness"])
+    if is_by_fault(document, question, told.transport, told.claim):
+        found = by_fault()
+    else:
+        models = models_of(document, question, told.transport)
+        found = confirmed(((each, told.claim) for each in models), values["witness"])
     places = " ".join(f"r{rank}.{position}" for rank, position in told.claim.places)
     at = f"{told.path}: {told.transport}: {told.claim.rule}" + (f" at {places}" if places else "")
     said: dict[str, Json] = {

@@ -8,6 +8,7 @@ import pytest
 from pipeproof.cli import run
 from pipeproof.execution import confirm
 from pipeproof.execution.confirm import Answer, Confirmed
+from tests.cli.made import ROOT
 from tests.cli.test_run_ import EARLY, PASSED, written
 
 STUCK = (
@@ -106,3 +107,43 @@ def test_a_witness_without_confirm_is_a_usage_error(
 
     assert run(["check", path, "--witness", "linear"]) == 2
     assert "--witness goes with --confirm" in capsys.readouterr().err
+
+
+def test_what_goes_wrong_by_a_fault_is_said_to_need_an_injection(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = str(ROOT / "specs" / "recovery" / "late-message-does-not-abort.yaml")
+    why = "has to be injected: pipeproof run --inject"
+
+    assert run(["check", spec, "--confirm", "--format", "json"]) == 1
+    told = capsys.readouterr().out
+    (file,) = json.loads(told)["files"]
+    found = [each["confirmation"] for t in file["transports"] for each in t["violations"]]
+    assert {each["answer"] for each in found} == {"not observable with this witness"}
+    assert all(why in each["why"] for each in found)
+
+    assert run(["run", spec]) == 1
+    assert why in capsys.readouterr().out
+
+    result = tmp_path / "result.json"
+    result.write_text(told)
+    assert run(["replay", str(result)]) == 1
+    assert why in capsys.readouterr().out
+
+
+def test_a_fault_in_a_file_hides_no_counterexample_of_its_programs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    among = {"among": [{"message": "F0.0", "fault": "delayed"}]}
+    path = written(tmp_path, *EARLY, faults=among)
+
+    assert run(["check", path, "--confirm", "--format", "json"]) == 1
+    told = capsys.readouterr().out
+    (file,) = json.loads(told)["files"]
+    first = file["transports"][0]["violations"][0]
+    assert (first["rule"], first["confirmation"]["answer"]) == ("PP401", "confirmed")
+
+    result = tmp_path / "result.json"
+    result.write_text(told)
+    assert run(["replay", str(result)]) == 1
+    assert "PP401 at r1.0: confirmed" in capsys.readouterr().out
