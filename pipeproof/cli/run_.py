@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _NOT_RUN = "not run"
+_SEED = "Of the data of a legal schedule; a counterexample has seeds of its own."
 
 
 class _Values(Asking):
@@ -60,7 +61,7 @@ class _Values(Asking):
     show_default=True,
     help="How many interleavings are run under each transport.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the data.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help=_SEED)
 @processes_option
 @device_option
 @runtime_option
@@ -147,10 +148,7 @@ class _Running:
 
     def _tell(self, verdict: TransportVerdict, text: str, **said: "Json") -> None:
         from pipeproof.cli._provenance import came_of  # noqa: PLC0415  imported when needed
-        from pipeproof.execution.confirm import SEEDS  # noqa: PLC0415  torch, when needed
 
-        begins, proved = self.values["seed"], verdict.outcome is Outcome.PROVED
-        seeds = range(begins, begins + self.values["orders"]) if proved else SEEDS
         self.teller.tell(
             f"{self.document.name}: {verdict.name}: {text}",
             {"transport": verdict.name, "verdict": verdict.outcome.value, **said},
@@ -158,11 +156,20 @@ class _Running:
                 self.document,
                 verdict.name,
                 self.values["witness"],
-                seeds,
+                self._seeds(verdict),
                 runs_on=self._carrier(),
                 device=self.values["device"],
             ),
         )
+
+    def _seeds(self, verdict: TransportVerdict) -> range:
+        """Return the seeds of the data: real ranks run every order on the same."""
+        from pipeproof.execution.confirm import SEEDS  # noqa: PLC0415  torch, when needed
+
+        begins, proved = self.values["seed"], verdict.outcome is Outcome.PROVED
+        if self.values["processes"]:
+            return range(begins, begins + 1) if proved else SEEDS[:1]
+        return range(begins, begins + self.values["orders"]) if proved else SEEDS
 
     def _carrier(self) -> str:
         """Return what carries messages, in words."""
@@ -182,9 +189,16 @@ class _Running:
             self._tell(verdict, text, answer="not seen", why=wrong, notes=notes)
             return Exit.DISTRUST
         compared, ratio = sum(each.compared for each in found), max(each.ratio for each in found)
+        if not compared:
+            text = "proved, not seen: nothing is computed that could be compared"
+            self._tell(verdict, text, answer=_NOT_RUN, why="nothing to compare", notes=notes)
+            return Exit.UNKNOWN
         exact = "bitwise those of the unsplit model"
         near = f"those of the unsplit model, gradients within {ratio:.2g} of what rounding allows"
-        why = f"{len(found)} orders, {compared} numbers, {near if ratio else exact}"
+        outcomes, ways = len(self._models(verdict.name)), f"{len(found)} orders"
+        if len(found) < outcomes:
+            ways = f"{ways}, each in another of {outcomes} outcomes"
+        why = f"{ways}, {compared} numbers, {near if ratio else exact}"
         counts = {"orders": len(found), "compared": compared, "ratio": ratio}
         self._tell(verdict, f"proved, seen: {why}", answer="seen", why=why, notes=notes, **counts)
         return Exit.PROVED

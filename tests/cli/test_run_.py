@@ -1,12 +1,16 @@
+import json
 import subprocess
 import sys
+from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pipeproof import api
-from pipeproof.cli import run
+from pipeproof.cli import run, run_
+from pipeproof.cli._processes import OnRanks
 from pipeproof.ir.source import Document
 from pipeproof.semantics.model import Model
 from pipeproof.verdict.decision import Decision
@@ -15,6 +19,8 @@ from tests.cli.made import PATH, ROOT
 from tests.semantics import made
 
 pytest.importorskip("torch", reason="torch is not installed")
+
+from pipeproof.execution.confirm import Ran
 
 PASSED = (
     "0F0; SEND F0.0 to=1; RECV B1.0 from=1; 0B0",
@@ -99,6 +105,8 @@ def test_what_the_runtime_chooses_is_run_in_each_outcome(
 
     assert run(["run", path, "--orders", "2"]) == 0
     assert ": proved, seen: 2 orders, " in capsys.readouterr().out
+    assert run(["run", path, "--orders", "1"]) == 0
+    assert "1 orders, each in another of 2 outcomes, " in capsys.readouterr().out
 
     path = written(tmp_path, program.format(""), microbatches=2)
     assert run(["run", path]) == 1
@@ -170,3 +178,36 @@ def test_what_a_name_brings_in_stays_in_its_line(
     assert run(["run", str(path), "--orders", "1"]) == 0
     (told,) = capsys.readouterr().out.splitlines()
     assert told.startswith(f"{tmp_path}/a\ufffd[31m b.yaml: buffered: proved, seen")
+
+
+@pytest.mark.parametrize("words", [(), ("--device", "cpu-streams")])
+def test_where_nothing_is_compared_nothing_is_seen(
+    words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, "", stages=1, fragment=True)
+
+    assert run(["run", path, *words]) == 3
+    assert ": proved, not seen: nothing is computed" in capsys.readouterr().out
+
+
+def test_real_ranks_have_the_data_of_one_seed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Ranks(OnRanks):
+        def __init__(self) -> None:
+            self.seeds: list[int] = []
+
+        def unfair(self, models: Iterable[Model]) -> str | None:
+            return None
+
+        def runs(self, models: Iterable[Model], orders: int, seed: int) -> list[Ran]:
+            self.seeds.append(seed)
+            return [Ran(1, 0.0)] * orders
+
+    ranks = Ranks()
+    monkeypatch.setattr(run_, "ranks_of", lambda *_: nullcontext(ranks))
+    path = written(tmp_path, *PASSED)
+
+    assert run(["run", path, "--processes", "gloo", "--seed", "5", "--format", "json"]) == 0
+    (told,) = json.loads(capsys.readouterr().out)["runs"]
+    assert told["provenance"]["seeds"] == ranks.seeds == [5]
