@@ -111,7 +111,7 @@ def test_101_also_outside_of_judging(command: Command, monkeypatch: pytest.Monke
     def broken(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("pipeproof.cli.check.expand", broken)
+    monkeypatch.setattr("pipeproof.cli._sources.expand", broken)
 
     assert command("check", "x") == 101
     assert "Please report it" in command.err
