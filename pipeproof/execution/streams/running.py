@@ -200,6 +200,21 @@ class Running:
             if not same(data, self._wanted(seen)):
                 yield Differs(seen, self._text(seen, data))
 
+    def left_with(self, row: int) -> Iterator[str]:
+        """Yield the value that a receive got for another one, into memory of its own."""
+        ops = self.kernels.ops
+        sends = (each.send for each in self.events.transfers if each.receive == row)
+        sent = next((int(ops.value[send]) for send in sends if send >= 0), -1)
+        for each in self.kernels.touches.writes[row]:
+            if sent < 0 or each.value == sent or each.key[0] < 0:
+                continue
+            wanted, came = self.unsplit.wanted(each.value), self.unsplit.wanted(sent)
+            size = min(wanted.numel(), came.numel())
+            data = self.kernels.state.storage(each.key).cpu()[:size]
+            if same(data, came[:size]) and not same(data, wanted[:size]):
+                what, other = (content_text(ops, value) for value in (each.value, sent))
+                yield f"{self.events.text(row)} leaves the numbers of {other} for {what}"
+
     def _wanted(self, seen: Seen) -> Tensor:
         if seen.value != GRADIENT:
             return self.unsplit.wanted(seen.value)
@@ -248,7 +263,8 @@ def confirm(model: Modelled, claim: Claim, device: Callable[[int], Device]) -> C
     """Look for a counterexample on streams: left free with seeded delays, then in forced orders.
 
     It is confirmed once a read at one of its places, or of the storage that its places write,
-    finds no numbers or others than those of the unsplit model.
+    finds no numbers or others than those of the unsplit model, or once a crossed message is left
+    in memory that nobody reads.
 
     Args:
         model: the schedule.
@@ -259,9 +275,9 @@ def confirm(model: Modelled, claim: Claim, device: Callable[[int], Device]) -> C
         return Confirmed(Answer.NOT_OBSERVABLE, "streams show what is read from memory, not this")
     try:
         for how, running in _orders(model, claim, device):
-            found = next(_matching(running, claim), None)
+            found = next(_shown(running, claim), None)
             if found is not None:
-                return Confirmed(Answer.CONFIRMED, f"{found.text}, {how}")
+                return Confirmed(Answer.CONFIRMED, f"{found}, {how}")
     except (UnsupportedFeatureError, InexactError) as error:
         return Confirmed(Answer.NOT_OBSERVABLE, str(error))
     except ReplayMismatchError as error:
@@ -296,12 +312,27 @@ def _events(running: Running, trace: Sequence[int] | Sequence[TraceStep]) -> tup
     return running.events.of_steps(each for each in trace if isinstance(each, TraceStep))
 
 
-def _matching(running: Running, claim: Claim) -> Iterator[Differs]:
-    """Yield the differing reads that are what a counterexample says."""
-    ops, events, touches = running.kernels.ops, running.events, running.kernels.touches
-    rows = [
+def _shown(running: Running, claim: Claim) -> Iterator[str]:
+    """Yield in words what shows a counterexample."""
+    rows = _rows(running, claim)
+    yield from (each.text for each in _matching(running, claim, rows))
+    if claim.rule == "PP202":
+        kinds = running.kernels.ops.kind
+        received = (row for row in rows if int(kinds[row]) == Kind.RECV)
+        yield from (text for row in received for text in running.left_with(row))
+
+
+def _rows(running: Running, claim: Claim) -> list[int]:
+    """Return the rows at the places of a counterexample."""
+    ops, events = running.kernels.ops, running.events
+    return [
         row for row in range(len(ops)) if (int(ops.rank[row]), events.position(row)) in claim.places
     ]
+
+
+def _matching(running: Running, claim: Claim, rows: Sequence[int]) -> Iterator[Differs]:
+    """Yield the differing reads that are what a counterexample says."""
+    ops, touches = running.kernels.ops, running.kernels.touches
     storages = {each.key for row in rows for each in touches.writes[row]}
     storages |= {touches.frees[row] for row in rows if row in touches.frees}
     sends = [row for row in rows if int(ops.kind[row]) == Kind.SEND]

@@ -89,6 +89,20 @@ def test_what_is_read_too_early_or_crossed_is_seen(rule: str) -> None:
     assert asked(*next(claims(written, rule))).answer is Answer.CONFIRMED
 
 
+def test_a_crossed_message_that_nobody_reads_is_seen_where_it_is_left() -> None:
+    crossed = {"fragment": True, "stages": 2, "microbatches": 3, "transport": "buffered"}
+    sends = "SEND F0.0 to=1; SEND F0.1 to=1"
+    ((model, claim), *_) = claims(
+        made.text(sends, "RECV F0.1 from=0; RECV F0.0 from=0", **crossed), "PP202"
+    )
+    legal = only(made.text(sends, "RECV F0.0 from=0; RECV F0.1 from=0", **crossed))
+
+    found, other = asked(model, claim), asked(legal, claim)
+    assert found.answer is Answer.CONFIRMED
+    assert "from=0 leaves the numbers of F0." in found.why
+    assert other.answer is Answer.NOT_REPRODUCED
+
+
 @pytest.mark.parametrize("rule", ["PP202", "PP502", "PP505"])
 def test_what_is_claimed_of_a_legal_schedule_is_not_reproduced(rule: str) -> None:
     model = only(text("written while it is sent", legal=True))
