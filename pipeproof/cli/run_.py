@@ -102,9 +102,10 @@ def command(**values: Unpack[_Values]) -> int:
     teller = Teller("pipeproof.run/1", values["format_"], verbose=values["verbose"])
     with settled(), ranks_of(values["processes"], values["witness"]) as ranks:
         running = _Running(document, kept, values, teller, streams or ranks)
-        codes = [running.under(each) for each in running.shown(verdict.transports)]
+        codes = {running.under(each) for each in running.shown(verdict.transports)}
     teller.close("runs", path=document.name, verdict=verdict.verdict)
-    return worst(set(codes)) if codes else Exit.UNKNOWN
+    codes |= running.passed_over
+    return worst(codes) if codes else Exit.UNKNOWN
 
 
 class _Running:
@@ -120,9 +121,13 @@ class _Running:
     ) -> None:
         self.document, self.kept, self.values, self.teller = document, kept, values, teller
         self.ranks = ranks
+        self.passed_over: set[Exit] = set()
 
     def shown(self, verdicts: tuple[TransportVerdict, ...]) -> "Iterator[TransportVerdict]":
-        """Yield the transports that can be run at all: on real ranks not every one can."""
+        """Yield the transports that can be run at all: on real ranks not every one can.
+
+        One under which the schedule is refuted stays refuted where it is passed over.
+        """
         for each in verdicts:
             models = self._models(each.name) if self.ranks is not None else []
             why = self.ranks.unfair(models) if self.ranks is not None else None
@@ -130,6 +135,8 @@ class _Running:
                 yield each
             else:
                 self._tell(each, f"not run on real ranks: {why}", answer=_NOT_RUN, why=why)
+                if each.outcome is Outcome.REFUTED:
+                    self.passed_over.add(Exit.REFUTED)
 
     def under(self, verdict: TransportVerdict) -> Exit:
         """Run the schedule under one transport."""

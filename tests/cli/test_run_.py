@@ -211,3 +211,27 @@ def test_real_ranks_have_the_data_of_one_seed(
     assert run(["run", path, "--processes", "gloo", "--seed", "5", "--format", "json"]) == 0
     (told,) = json.loads(capsys.readouterr().out)["runs"]
     assert told["provenance"]["seeds"] == ranks.seeds == [5]
+
+
+def test_a_transport_that_is_passed_over_stays_refuted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Ranks(OnRanks):
+        def __init__(self) -> None:
+            pass
+
+        def unfair(self, models: Iterable[Model]) -> str | None:
+            named = {each.frame.transport.name for each in models}
+            return None if named == {"rendezvous"} else "it has no queues"
+
+        def runs(self, models: Iterable[Model], orders: int, seed: int) -> list[Ran]:
+            return [Ran(1, 0.0)]
+
+    monkeypatch.setattr(run_, "ranks_of", lambda *_: nullcontext(Ranks()))
+    spec = str(ROOT / "specs" / "illegal" / "exchange-meets-lone-receive.yaml")
+
+    assert run(["run", spec, "--processes", "gloo"]) == run(["check", spec]) == 1
+    out = capsys.readouterr().out
+    assert "rendezvous: proved, seen" in out
+    assert "rendezvous-atomic: not run on real ranks: it has no queues" in out
+    assert run(["run", spec, "--processes", "gloo", "--transport", "rendezvous"]) == 0
