@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 import click
@@ -12,7 +12,7 @@ from pipeproof.cli._exits import Exit, worst
 from pipeproof.cli._output import printable_lines
 from pipeproof.cli._telling import Teller
 from pipeproof.errors import UnsupportedFeatureError
-from pipeproof.verdict.verdict import Outcome
+from pipeproof.verdict.verdict import Outcome, TransportVerdict
 
 if TYPE_CHECKING:
     from pipeproof.api import Asked
@@ -101,8 +101,8 @@ class Injecting:
             setting, injections = self._read()
             control = drive(setting, None, manner)
             stray = stray_of(control)
-            if stray:
-                return self._strays(stray)
+            if stray or self._verdict.outcome is Outcome.REFUTED:
+                return self._strays(stray or self._broken())
             for each in injections:
                 codes.add(self._once(drive, setting, each, manner, control))
         except UnsupportedFeatureError as error:
@@ -112,11 +112,7 @@ class Injecting:
 
     def _strays(self, stray: str) -> Exit:
         """Say what is wrong without any fault: with the schedule, or with what proves it."""
-        from pipeproof import api  # noqa: PLC0415  what judges is imported when needed
-
-        schedule = _healthy(self.document.schedule)
-        verdict = api.judge(dataclasses.replace(self.document, schedule=schedule), self.question)
-        outcome = verdict.transports[0].outcome
+        outcome = self._verdict.outcome
         said = f"{outcome.value} where nothing goes wrong, not run with faults: {stray}"
         self._tell(said, {"answer": "not run", "why": said})
         match outcome:
@@ -126,6 +122,20 @@ class Injecting:
                 return Exit.REFUTED
             case Outcome.UNKNOWN:
                 return Exit.UNKNOWN
+
+    @cached_property
+    def _verdict(self) -> TransportVerdict:
+        """What is said of the schedule where nothing goes wrong, under what it is run with."""
+        from pipeproof import api  # noqa: PLC0415  what judges is imported when needed
+
+        schedule = _healthy(self.document.schedule)
+        question = dataclasses.replace(self.question, transports=(self.transport,))
+        document = dataclasses.replace(self.document, schedule=schedule)
+        return api.judge(document, question).transports[0]
+
+    def _broken(self) -> str:
+        first = next(each for each in self._verdict.violations if each.first)
+        return f"{first.rule} {first.message}"
 
     def _read(self) -> "tuple[Setting, list[Injection]]":
         from pipeproof import api  # noqa: PLC0415  what judges is imported when needed

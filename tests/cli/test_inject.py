@@ -132,3 +132,14 @@ def test_without_it_nothing_of_the_harness_is_imported(path: str) -> None:
 
     assert "proved, seen" in done.stdout
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_refuted_schedule_is_not_run_where_its_control_shows_nothing(
+    path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(path).write_text(text(2, 1).replace("0STEP", "0SEND_F0\n    0STEP"))
+
+    assert run(["run", path, "--inject", "dropped@r0:0SEND_F0#0"]) == 1
+    out = capsys.readouterr().out
+    assert "refuted where nothing goes wrong, not run with faults: PP" in out
+    assert "named exactly" not in out
