@@ -67,8 +67,12 @@ class Trial:
         wanted = {each.rank: each.after for each in self.control}
         updated = [each.rank for each in there if each.after == wanted[each.rank]]
         if len(unchanged) < len(there) and len(updated) < len(there):
-            alone = sorted({each.rank for each in there} - set(unchanged))
-            yield f"half applied: ranks {alone} have other weights than before, and not all do"
+            if unchanged:
+                alone = sorted({each.rank for each in there} - set(unchanged))
+                yield f"half applied: ranks {alone} have other weights than before, and not all do"
+            else:
+                wrong = sorted({each.rank for each in there} - set(updated))
+                yield f"applied wrong: ranks {wrong} have other weights than without the fault"
 
     def _against_policy(self, live: list[Ended]) -> Iterator[str]:
         wanted = _OUTCOMES[self.policy]
