@@ -27,7 +27,9 @@ def _places(verdict: TransportVerdict, *rules: str) -> set[tuple[str, frozenset[
     }
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(
+    "seed", [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 10))]
+)
 def test_engine_and_state_machine_agree_on_every_transport(seed: int) -> None:
     stuck = 0
     for number in range(CASES):
