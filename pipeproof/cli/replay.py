@@ -19,11 +19,12 @@ from pipeproof.cli._seen import (
 )
 from pipeproof.cli._single import content, only
 from pipeproof.cli._telling import Teller, format_option, verbose_option
-from pipeproof.errors import ParseError, Problem
+from pipeproof.errors import ParseError, Problem, printable
 from pipeproof.verdict.verdict import TraceStep
 
 if TYPE_CHECKING:
     from pipeproof.execution.confirm import Claim, Confirmed
+    from pipeproof.ir.source import Document
     from pipeproof.verdict.result import Json
 
 __all__ = ["command"]
@@ -79,6 +80,7 @@ def _replayed(told: _Told, values: _Values, teller: Teller) -> "Confirmed":
 
     question = api.Asked(transports=(told.transport,), profile=values["profile"])
     document = only(told.path, read_options(values))
+    _require_transport(told, document, values)
     if is_by_fault(document, question, told.transport, told.claim):
         found = by_fault()
     else:
@@ -100,6 +102,22 @@ def _replayed(told: _Told, values: _Values, teller: Teller) -> "Confirmed":
         lambda: came_of(document, told.transport, values["witness"], SEEDS),
     )
     return found
+
+
+def _require_transport(told: _Told, document: "Document", values: _Values) -> None:
+    """Check that a schedule can be judged under the transport that a result names.
+
+    Raises:
+        ParseError: there is none of this name.
+    """
+    from pipeproof import api  # noqa: PLC0415  what judges is imported when needed
+    from pipeproof.ir.transport import NAMED  # noqa: PLC0415
+
+    own = api.transports_of(document, api.Asked(profile=values["profile"]))
+    if told.transport not in NAMED and told.transport not in {each.name for each in own}:
+        found = f"{printable(told.path)} has no transport {printable(told.transport)}"
+        expected = "name the options that it was judged with"
+        raise ParseError([Problem(values["result"], 1, 1, found, expected)])
 
 
 # reading a result
@@ -133,7 +151,7 @@ def _of_file(file: Mapping[str, object]) -> Iterator[_Told]:
         for violation in map(_table, _list(transport.get("violations"))):
             at = [_table(each) for each in _list(violation.get("at"))]
             claim = Claim(
-                _text(violation.get("rule")),
+                _rule(violation.get("rule")),
                 tuple((_number(p.get("rank")), _number(p.get("position"))) for p in at),
                 tuple(_step(_table(each)) for each in _list(violation.get("trace"))),
                 violation.get("reached") is not False,
@@ -165,11 +183,18 @@ def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
+def _rule(value: object) -> str:
+    from pipeproof import api  # noqa: PLC0415  what judges is imported when needed
+
+    _require(value in {rule.code for rule in api.rules()})
+    return _text(value)
+
+
 def _text(value: object) -> str:
     _require(isinstance(value, str))
     return value if isinstance(value, str) else ""
 
 
 def _number(value: object) -> int:
-    _require(isinstance(value, int))
+    _require(isinstance(value, int) and not isinstance(value, bool))
     return value if isinstance(value, int) else 0

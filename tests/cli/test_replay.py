@@ -92,3 +92,24 @@ def test_what_is_no_result_is_exit_code_2(
 
     assert run(["replay", str(path)]) == 2
     assert "it holds no result" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("rule", "PP999", "it holds no result"),
+        ("at", [{"rank": True, "position": 1}], "it holds no result"),
+        ("name", "nonesuch", "has no transport 'nonesuch'"),
+    ],
+)
+def test_a_result_that_was_changed_is_refused_without_a_crash(
+    key: str, value: object, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = result(tmp_path, *EARLY)
+    told = json.loads(path.read_text())
+    transport = told["files"][0]["transports"][0]
+    (transport if key == "name" else transport["violations"][0])[key] = value
+    path.write_text(json.dumps(told))
+
+    assert run(["replay", str(path)]) == 2
+    assert said in capsys.readouterr().err
