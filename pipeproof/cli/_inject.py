@@ -199,10 +199,10 @@ class Injecting:
         runs_on = "gloo" if self.processes else "one process, simulated time"
         self.teller.tell(
             f"{self.document.name}: {text}",
-            said,
+            {"transport": self.transport or None, **said},
             lambda: came_of(
                 self.document,
-                self.transport,
+                self.transport or None,
                 self.values["witness"],
                 [self.values["seed"]],
                 runs_on=runs_on,

@@ -108,6 +108,7 @@ def test_a_fault_is_told_as_json(path: str, capsys: pytest.CaptureFixture[str]) 
     assert run(["run", path, "--inject", "turned=sign@r1:1F0", "--format", "json"]) == 0
     (told,) = json.loads(capsys.readouterr().out)["runs"]
 
+    assert told["transport"] == told["provenance"]["transport"]
     assert told["findings"][0]["answer"] == "disagreement"
     assert told["findings"][0]["stage"] == 1
     assert len(told["findings"][0]["confirmations"]) == 2
