@@ -6,6 +6,7 @@ import re
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +27,7 @@ MANY = settings(
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
+FEW = settings(MANY, max_examples=400)
 SPEC = """\
 pipeproof: 1
 stages: 2
@@ -70,31 +72,53 @@ def test_what_is_mutated_is_judged() -> None:
     assert 2 not in codes
 
 
-@MANY
+@FEW
 @given(mutated(SPEC))
 def test_a_mutated_spec_ends_well(text: str) -> None:
     ends_well(text.encode("utf-8", "surrogatepass"), ".yaml")
 
 
-@MANY
+@FEW
 @given(mutated(CSV, CSV_WITH_MESSAGES))
 def test_a_mutated_csv_ends_well(text: str) -> None:
     ends_well(text.encode("utf-8", "surrogatepass"), ".csv")
 
 
-@MANY
+@FEW
 @given(CELLS)
 def test_cells_end_well(text: str) -> None:
     ends_well(text.encode("utf-8", "surrogatepass"), ".csv")
 
 
-@MANY
+@FEW
 @given(st.one_of(LINES, mutated(SPEC_JSON)))
 def test_lines_of_a_spec_and_json_end_well(text: str) -> None:
     ends_well(text.encode("utf-8", "surrogatepass"), ".yaml")
 
 
-@MANY
+@FEW
 @given(st.binary(max_size=300))
 def test_bytes_end_well(data: bytes) -> None:
     ends_well(data, ".yaml")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("drawn", "suffix"),
+    [
+        (mutated(SPEC), ".yaml"),
+        (mutated(CSV, CSV_WITH_MESSAGES), ".csv"),
+        (CELLS, ".csv"),
+        (st.one_of(LINES, mutated(SPEC_JSON)), ".yaml"),
+        (st.binary(max_size=300), ".yaml"),
+    ],
+)
+def test_five_thousand_end_well(drawn: st.SearchStrategy[str | bytes], suffix: str) -> None:
+    @MANY
+    @given(drawn)
+    def all_end_well(data: str | bytes) -> None:
+        ends_well(
+            data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass"), suffix
+        )
+
+    all_end_well()
