@@ -82,22 +82,49 @@ CSV: tuple[tuple[str, bytes, str], ...] = (
     ("not UTF-8", b"0F0,0B0\n\xff\xfe", r":2:1: "),
 )
 CASES = [
-    *(pytest.param("s.yaml", *case[1:], id=f"yaml, {case[0]}") for case in YAML),
-    *(pytest.param("s.csv", *case[1:], id=f"csv, {case[0]}") for case in CSV),
+    *((f"yaml, {name}", "s.yaml", data, said) for name, data, said in YAML),
+    *((f"csv, {name}", "s.csv", data, said) for name, data, said in CSV),
 ]
+NAMES = [name for name, *_ in CASES]
+SLOWLY = [pytest.mark.slow if n % 4 else () for n in range(len(CASES))]
 
 
-@pytest.mark.parametrize(("name", "data", "said"), CASES)
-def test_a_malformed_file_exits_2_with_its_place(
+def _ends_with_its_place(code: int, err: str, said: str) -> None:
+    assert code == 2
+    assert re.search(said, err), err
+    assert all(PLACE.search(line) for line in err.splitlines())
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(("name", "data", "said"), [case[1:] for case in CASES], ids=NAMES)
+def test_a_malformed_file_exits_2_with_its_place(  # noqa: PLR0913  fixtures and cases
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    data: bytes,
+    said: str,
+) -> None:
+    (tmp_path / name).write_bytes(data)
+    monkeypatch.chdir(tmp_path)
+
+    _ends_with_its_place(run(["check", name]), capsys.readouterr().err, f"{name}{said}")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        pytest.param(*case[1:], id=name, marks=marks)
+        for name, case, marks in zip(NAMES, CASES, SLOWLY, strict=True)
+    ],
+)
+def test_a_process_that_reads_one_ends_so_and_soon(
     process: Process, tmp_path: Path, name: str, data: bytes, said: str
 ) -> None:
     (tmp_path / name).write_bytes(data)
     ended = process("check", name)
 
-    assert ended.code == 2
-    assert re.search(f"{name}{said}", ended.err), ended.err
-    assert all(PLACE.search(line) for line in ended.err.splitlines())
-    assert "Traceback" not in ended.err
+    _ends_with_its_place(ended.code, ended.err, f"{name}{said}")
     assert ended.seconds < SECONDS
     assert ended.peak < BYTES
 

@@ -366,7 +366,9 @@ def _explained(programs: Programs, transport: Transport) -> bool:
     return True
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(each, marks=pytest.mark.slow) for each in range(3, 6))]
+)
 def test_one_maximal_state_whatever_the_interleaving(seed: int) -> None:
     rng = random.Random(seed)
     decided = 0

@@ -62,7 +62,10 @@ def apart(made: Certified) -> str:
     return rechecked(made.certificate.text, made.as_run) if made.certificate.statements else ""
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize(
+    "batch",
+    [*range(3), *(pytest.param(each, marks=pytest.mark.slow) for each in range(3, BATCHES))],
+)
 def test_certificates_of_drawn_programs_are_accepted_and_say_what_was_judged(batch: int) -> None:
     written = 0
     for number in range(50):

@@ -114,7 +114,9 @@ def expected(policy: Policy, broken: Broken) -> Found:
     return waiting | {("PP106", each) for each in broken.untaken}
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(each, marks=pytest.mark.slow) for each in range(3, 6))]
+)
 def test_every_engine_finds_what_the_machine_finds(seed: int) -> None:
     kinds: dict[str, int] = {}
     for number in range(CASES):

@@ -315,7 +315,9 @@ def found_peaks(made: Model) -> tuple[dict[tuple[int, str], tuple[int, int]], bo
     return {(p.rank, p.kind): (p.number, p.weight // UNIT) for p in peaks}, exact
 
 
-@pytest.mark.parametrize("seed", range(13))
+@pytest.mark.parametrize(
+    "seed", [*range(6), *(pytest.param(each, marks=pytest.mark.slow) for each in range(6, 13))]
+)
 def test_peaks_are_those_over_all_states_or_an_upper_bound(seed: int) -> None:
     exactly = 0
     for number in range(CASES):
