@@ -96,15 +96,14 @@ def _ends_with_its_place(code: int, err: str, said: str) -> None:
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize(("name", "data", "said"), [case[1:] for case in CASES], ids=NAMES)
-def test_a_malformed_file_exits_2_with_its_place(  # noqa: PLR0913  fixtures and cases
+@pytest.mark.parametrize("case", [case[1:] for case in CASES], ids=NAMES)
+def test_a_malformed_file_exits_2_with_its_place(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    name: str,
-    data: bytes,
-    said: str,
+    case: tuple[str, bytes, str],
 ) -> None:
+    name, data, said = case
     (tmp_path / name).write_bytes(data)
     monkeypatch.chdir(tmp_path)
 
