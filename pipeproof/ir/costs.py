@@ -28,6 +28,11 @@ class Costs(NamedTuple):
     unit: int
     ticks: Mapping[str, tuple[int, ...]]
 
+    def of(self, kind: str, stage: int) -> int:
+        """Return what a kind of operation takes on a stage, in ticks; none if there is no such."""
+        each = self.ticks[kind]
+        return each[stage] if 0 <= stage < len(each) else 0
+
     @property
     def uniform(self) -> bool:
         """Whether every stage takes as long as every other."""

@@ -64,13 +64,12 @@ def durations(frame: "Frame", costs: Costs) -> list[int]:
     spent = [0] * frame.events
     ops = frame.ops
     for name in _KINDS:
-        ticks = costs.ticks[name]
-        if not any(ticks):
+        if not any(costs.ticks[name]):
             continue
         rows = np.flatnonzero(ops.is_kind(Kind[name]))
         ends = frame.done(rows).tolist()
         for end, stage in zip(ends, ops.stage[rows].tolist(), strict=True):
-            spent[end] += ticks[stage]
+            spent[end] += costs.of(name, stage)
     if any(costs.ticks["comm"]):
         for transfer, ticks_ in carried(frame, costs.ticks["comm"]):
             spent[frame.first_transfer + 2 * transfer + (not frame.together)] += ticks_
@@ -89,7 +88,8 @@ def carried(frame: "Frame", ticks: tuple[int, ...]) -> "Iterator[tuple[int, int]
 def _stage(frame: "Frame", row: int) -> int:
     """Return the stage whose value a message carries, else the first one of the rank it is of."""
     value = int(frame.ops.value[row])
-    if value >= 0 and kind_of(value) in {ValueKind.F, ValueKind.B}:
+    is_of_stage = value >= 0 and kind_of(value) in {ValueKind.F, ValueKind.B}
+    if is_of_stage and stage_of(value) < frame.run.schedule.stages:
         return stage_of(value)
     rank, placement = int(frame.ops.rank[row]), frame.run.placement
     return placement.index(rank) if rank in placement else 0

@@ -89,7 +89,7 @@ def _spans(frame: Frame, at: list[int], costs: Costs) -> Iterator[Span]:
         if instruction != before:
             before, started = instruction, at[2 * instruction]
         stage = int(ops.stage[row])
-        ended = started + costs.ticks[kind.name][stage]
+        ended = started + costs.of(kind.name, stage)
         yield Span(row, int(ops.rank[row]), kind, stage, int(ops.microbatch[row]), started, ended)
         started = ended
 

@@ -5,6 +5,7 @@ import random
 import numpy as np
 import pytest
 
+from pipeproof.api import judge_text
 from pipeproof.errors import UnsupportedFeatureError
 from pipeproof.frontends import spec
 from pipeproof.ir.costs import costs_of
@@ -16,7 +17,7 @@ from pipeproof.semantics import earliest
 from pipeproof.semantics.earliest import NEVER, durations, moments
 from pipeproof.semantics.model import Graph, Model
 from tests.oracle import programs
-from tests.semantics.made import CROSSED, model
+from tests.semantics.made import CROSSED, model, text
 
 TWO = (
     "0F0; 0SEND_F0; 0F1; 0SEND_F1; 0RECV_B0; 0B0; 0RECV_B1; 0B1",
@@ -139,3 +140,18 @@ def test_weak_communicators_are_no_matter_of_time_alone() -> None:
     held = made.progress._replace(held=np.ones(made.progress.size, np.bool_))
     with pytest.raises(UnsupportedFeatureError, match="weak communicator"):
         moments(made.frame, held)
+
+
+@pytest.mark.parametrize(
+    "programs",
+    [
+        ("0F0; 5F0; 0B0", "1F0"),
+        ("0F0; SEND F7.0 to=1; SEND F0.0 to=1", "RECV F7.0 from=0; RECV F0.0 from=0; 1F0"),
+    ],
+)
+def test_what_is_of_no_stage_takes_no_time_and_is_refuted(programs: tuple[str, ...]) -> None:
+    keys = {"costs": {"F": [1, 2], "comm": [1, 2]}, "bounds": {"makespan": 9}, "stages": 2}
+    found = judge_text(text(*programs, transport="buffered", **keys), "made")
+
+    assert found.verdict == "refuted"
+    assert {each.rule for each in found.transports[0].violations}.isdisjoint({"PP902"})
