@@ -28,13 +28,15 @@ __all__ = ["Judge", "reported"]
 class Judge:
     """How files are read, what is asked about each schedule in them, and where it is taken up.
 
-    With a `witness` every counterexample is replayed on it.
+    With a `witness` every counterexample is replayed on it. Where it `keeps`, each report holds
+    what its schedule was judged by.
     """
 
     options: ReadOptions
     asked: "Asked"
     bookmark: "Bookmark | None" = None
     witness: str | None = None
+    keeps: bool = False
 
     def reports(self, source: Input) -> Iterator[FileReport]:
         """Yield a report for each schedule in `source`; what is wrong with it is told on stderr."""
@@ -55,22 +57,26 @@ class Judge:
 
     def report(self, document: Document, text: str = "") -> FileReport:
         """Return the report for `document`, whose operations stand in `text`."""
+        kept: list[tuple[Model, Decision]] = []
         try:
-            verdict, came = self._verdict(document)
+            verdict, came = self._verdict(document, kept)
             file, text = _written(document, text)
             quotes = quoted(verdict, document.places, text, file)
         except Exception as error:  # sorted below, and never silent
             return reported(document.name, error)
-        return FileReport(document.name, verdict, quotes=quotes, provenance=came)
+        report = FileReport(document.name, verdict, quotes=quotes, provenance=came)
+        return replace(report, document=document, kept=tuple(kept)) if self.keeps else report
 
-    def _verdict(self, document: Document) -> "tuple[FileVerdict, Mapping[str, Json] | None]":
+    def _verdict(
+        self, document: Document, kept: "list[tuple[Model, Decision]]"
+    ) -> "tuple[FileVerdict, Mapping[str, Json] | None]":
         from pipeproof.api import judge  # noqa: PLC0415  what judges is imported when needed
 
         question = self._asked(document)
+        keeps = self.keeps or self.witness is not None
+        verdict = judge(document, question, kept) if keeps else judge(document, question)
         if self.witness is None:
-            return judge(document, question), None
-        kept: list[tuple[Model, Decision]] = []
-        verdict = judge(document, question, kept)
+            return verdict, None
         from pipeproof.execution.provenance import settled  # noqa: PLC0415  torch, when needed
 
         with settled():

@@ -3,6 +3,7 @@
 import importlib
 from contextlib import nullcontext
 from dataclasses import replace
+from types import ModuleType
 from typing import Unpack
 
 import click
@@ -86,7 +87,8 @@ def command(**values: Unpack[_Values]) -> int:
     options, path = read_options(values), values["frontier"]
     bookmark = None if path is None else Bookmark(path, options)
     witness = witness_of(confirm=values["confirm"], witness=values["witness"])
-    judge = Drawing(options, asked(values, values["engine"]), bookmark, witness)
+    keeps = hasattr(_report(values["format_"]), "DRAWS")
+    judge = Drawing(options, asked(values, values["engine"]), bookmark, witness, keeps)
     found: list[FileReport] = []
     with watching() as watch, nullcontext(Stop()) if path is None else stopped_once() as stop:
         stopped = _judged(_limited(judge, values, watch, stop), values, watch, found) or stop.exit
@@ -139,8 +141,12 @@ def _judged(judge: Judge, values: _Values, watch: Watch, found: list[FileReport]
     return None
 
 
+def _report(name: str) -> ModuleType:
+    return importlib.import_module(f"{reports.__name__}.{name}")
+
+
 def _tell(result: Result, values: _Values) -> None:
-    report = importlib.import_module(f"{reports.__name__}.{values['format_']}")
+    report = _report(values["format_"])
     output = values["output"]
     coloured = hasattr(report, "render_in_colour") and wants_colour(values["color"], output)
     emit((report.render_in_colour if coloured else report.render)(result), output)

@@ -6,7 +6,9 @@ from types import MappingProxyType
 from typing import Literal
 
 from pipeproof.errors import Problem
-from pipeproof.ir.source import Places
+from pipeproof.ir.source import Document, Places
+from pipeproof.semantics.model import Model
+from pipeproof.verdict.decision import Decision
 from pipeproof.verdict.verdict import FileVerdict, Place
 
 __all__ = ["ERROR", "Failure", "FileReport", "Json", "Quote", "Result", "quoted"]
@@ -44,7 +46,9 @@ class FileReport:
 
     `problems` are mistakes in the file, `unsupported` says what is not modelled. `quotes` holds,
     by row of the operation table, what stands at the places that the violations name. `provenance`
-    is what numbers came of, where counterexamples were run.
+    is what numbers came of, where counterexamples were run. `document` and `kept`, the schedule
+    and for each transport (and outcome of choices) what it was judged by, are there only for a
+    report that draws executions.
     """
 
     path: str
@@ -54,6 +58,8 @@ class FileReport:
     failure: Failure | None = None
     quotes: Mapping[int, Quote] = field(default_factory=lambda: MappingProxyType({}))
     provenance: Mapping[str, Json] | None = None
+    document: Document | None = field(default=None, compare=False, repr=False)
+    kept: tuple[tuple[Model, Decision], ...] = field(default=(), compare=False, repr=False)
 
     @property
     def word(self) -> str:
