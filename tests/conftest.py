@@ -1,7 +1,8 @@
-"""Without torch, what needs it is skipped, with the reason."""
+"""Without torch, what needs it is skipped, with the reason; Ctrl-C works wherever tests run."""
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,3 +26,9 @@ def pytest_make_collect_report(
             report.outcome = "skipped"
             report.longrepr = (str(collector.path), 1, f"Skipped: {REASON}")
     return report
+
+
+def pytest_configure() -> None:
+    """Take Ctrl-C where a shell started the tests in the background, which ignores it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
