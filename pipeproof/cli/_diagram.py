@@ -13,20 +13,15 @@ from pipeproof.cli._judge import Judge
 from pipeproof.cli._output import complain, emit, printable_lines
 from pipeproof.ir.source import Document
 from pipeproof.verdict.result import FileReport
-from pipeproof.verdict.telling import place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from pipeproof.proofs.asked import Effort
     from pipeproof.reports._slice import Slice
     from pipeproof.semantics.model import Model
-    from pipeproof.verdict.decision import Broken, Decision
-    from pipeproof.verdict.verdict import FileVerdict, Violation
+    from pipeproof.verdict.decision import Decision
+    from pipeproof.verdict.verdict import FileVerdict
 
-    Kept = Sequence[tuple[Model, Decision]]
-
-__all__ = ["SECONDS", "Drawing", "diagram_option", "draw", "drawn", "picture_file"]
+__all__ = ["SECONDS", "Drawing", "diagram_option", "draw", "picture_file"]
 
 SECONDS = 10.0
 """How long Graphviz may take."""
@@ -74,6 +69,7 @@ class Drawing(Judge):
     def draw(self, path: str, effort: "Effort") -> None:
         """Draw what makes the first schedule illegal, found again with as much effort."""
         from pipeproof import api  # noqa: PLC0415  what judges is imported when needed
+        from pipeproof.reports._drawn import drawn  # noqa: PLC0415  as above
 
         if not self.refuted:
             complain(f"{path}: not written: no schedule is refuted, there is nothing to draw")
@@ -98,54 +94,6 @@ class Drawing(Judge):
             complain(f"{path}: not written: what is wrong stands at no operation")
         else:
             draw(told, path)
-
-
-def drawn(
-    document: Document, verdict: "FileVerdict", kept: "Kept", rule: str | None = None
-) -> "Slice | None":
-    """Return what is drawn of a schedule: its first violation, or the first of the rule named.
-
-    None where there is none, or where it is about no operation.
-    """
-    from pipeproof.reports._cause import cause  # noqa: PLC0415  imported when needed
-    from pipeproof.reports._places import by_places  # noqa: PLC0415
-
-    for name, violation in _violations(verdict, rule):
-        head = f"{document.name}: {violation.rule} {violation.name} under {name}"
-        after = () if violation.reached else ("not reached: a deadlock comes before it",)
-        title, lines = (head, violation.message, *after), _lines(document, violation)
-        shown = next(_shown(name, violation, kept), None)
-        told = by_places(violation, title, lines) if shown is None else cause(*shown, title, lines)
-        if told.boxes:
-            return told
-    return None
-
-
-def _violations(verdict: "FileVerdict", rule: str | None) -> "Iterator[tuple[str, Violation]]":
-    found = [(each.name, told) for each in verdict.transports for told in each.violations]
-    if rule is not None:
-        found = [pair for pair in found if pair[1].rule == rule]
-    yield from sorted(found, key=lambda pair: not pair[1].first)
-
-
-def _shown(name: str, violation: "Violation", kept: "Kept") -> "Iterator[tuple[Model, Broken]]":
-    """Yield what shows a violation, in each outcome of choices in which it stands there."""
-    for model, decision in kept:
-        if model.frame.transport.name != name:
-            continue
-        for broken in decision.broken:
-            at = {place(model.frame, spot) for spot in broken.finding.spots}
-            if broken.rule.code == violation.rule and at == {*violation.at}:
-                yield model, broken
-
-
-def _lines(document: Document, violation: "Violation") -> dict[tuple[int, int], str]:
-    found = {}
-    for each in violation.at:
-        line = document.places.place(each.row)[0] if each.row >= 0 else 0
-        if line > 0:
-            found[each.rank, each.position] = f", line {line}"
-    return found
 
 
 def draw(told: "Slice", path: str | None) -> None:

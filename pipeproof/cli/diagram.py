@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from pipeproof import __version__
-from pipeproof.cli._diagram import draw, drawn, picture_file
+from pipeproof.cli._diagram import draw, picture_file
 from pipeproof.cli._options import Asking, asked, read_options, reading_options, transport_option
 from pipeproof.cli._output import complain
 from pipeproof.cli._single import only
@@ -47,6 +47,7 @@ def command(**values: Unpack[_Values]) -> int:
     the DOT text is written beside them.
     """
     from pipeproof import api  # noqa: PLC0415  what judges is imported when needed
+    from pipeproof.reports._drawn import drawn  # noqa: PLC0415  as above
 
     rule = None if values["rule"] is None else _code(values["rule"])
     document = only(values["path"], read_options(values))
