@@ -39,6 +39,7 @@ _COLUMNS = (
     *("rank", "position", "member", "kind", "stage", "microbatch", "value", "peer", "comm"),
     *("handle", "bracket"),
 )
+_STANDING = ("position", "member", "bracket")  # where an operation stands, not what it is
 
 
 class Bracket(IntEnum):
@@ -120,6 +121,25 @@ class Operations:
         if not len(self):
             return read_only([])
         return read_only(np.flatnonzero(np.diff(self.instruction, prepend=-1)))
+
+    @cached_property
+    def ordinal(self) -> IntArray:
+        """How many equal operations stand before each row on its rank, shape `(rows,)`."""
+        said: dict[tuple[tuple[str, str], ...], int] = {}
+        alike = np.zeros(len(self), np.int64)
+        for row, own in self.attributes.items():
+            alike[row] = said.setdefault(tuple(sorted(own.items())), len(said) + 1)
+        columns = [getattr(self, name) for name in _COLUMNS if name not in _STANDING]
+        keys = [each for each in (*columns, alike) if np.any(each != each[:1])]
+        order = np.lexsort(keys) if keys else np.arange(len(self))
+        fresh = np.zeros(len(self), np.bool_)
+        fresh[:1] = True
+        for key in keys:
+            fresh[1:] |= np.diff(key[order]) != 0
+        starts = np.flatnonzero(fresh)
+        counted = np.empty(len(self), np.int64)
+        counted[order] = np.arange(len(self)) - np.repeat(starts, np.diff(starts, append=len(self)))
+        return read_only(counted)
 
     def is_kind(self, *kinds: Kind) -> npt.NDArray[np.bool_]:
         """Return which rows are of one of `kinds`, shape `(rows,)`."""

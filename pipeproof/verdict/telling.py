@@ -66,7 +66,12 @@ def place(frame: Frame, spot: Spot) -> Place:
         version=frame.versions.told(spot.row),
         step=int(frame.run.copy[spot.row]) or None,
         lowered=bool(frame.run.added[spot.row]),
+        ordinal=_ordinal(frame, int(frame.run.written[spot.row])),
     )
+
+
+def _ordinal(frame: Frame, row: int) -> int:
+    return int(frame.run.schedule.operations.ordinal[row]) if row >= 0 else 0
 
 
 def trace(model: Model, events: list[int]) -> Iterator[TraceStep]:

@@ -44,6 +44,7 @@ class Place(NamedTuple):
 
     `row` is its row in the table as written, -1 at the end of a program; `step` is 1 in the
     second of two copies of the programs, else None; `lowered` says that it stands in no file.
+    `ordinal` counts the equal operations that its rank's program, as written, has before it.
     """
 
     rank: int
@@ -55,6 +56,7 @@ class Place(NamedTuple):
     version: int | None = None
     step: int | None = None
     lowered: bool = False
+    ordinal: int = 0
 
 
 class TraceStep(NamedTuple):

@@ -102,3 +102,27 @@ def test_columns_cannot_be_written_to() -> None:
     assert column.dtype == np.int64
     with pytest.raises(ValueError, match="read-only"):
         column[0] = 3
+
+
+def counted(text: str) -> list[int]:
+    return list(map(int, read(text)[1].ordinal))
+
+
+def test_equal_operations_are_counted_along_the_program_of_their_rank() -> None:
+    assert counted("0F0; 0F1; 0F0; 0F0") == [0, 0, 1, 2]
+    assert counted("") == []
+
+
+def test_what_stands_between_equal_operations_does_not_count() -> None:
+    assert counted("0F0; SEND m to=1; [SEND m to=1 | RECV n from=1]; 0F0") == [0, 0, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "other", ["0F0 keep=b", "0F1", "0B0", "1F0", "SEND m to=1", "SEND n to=1", "WRITE s m"]
+)
+def test_operations_that_differ_in_anything_written_are_not_equal(other: str) -> None:
+    assert counted(f"0F0; SEND m to=2; WRITE s n; {other}; {other}") == [0, 0, 0, 0, 1]
+
+
+def test_the_order_of_attributes_makes_no_other_operation() -> None:
+    assert counted("0F0 in=a out=b; 0F0 out=b in=a") == [0, 1]
