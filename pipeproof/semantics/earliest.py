@@ -33,6 +33,7 @@ __all__ = [
     "Moments",
     "carried",
     "durations",
+    "execution",
     "first_makespan",
     "moments",
     "overtime",
@@ -102,14 +103,18 @@ def moments(frame: "Frame", graph: "Graph") -> Moments:
         UnsupportedFeatureError: a weak communicator moves messages only when all else stands still,
             so that being early is no gain there.
     """
-    if np.any(graph.held):
-        message = "when messages of a weak communicator move is not a matter of time alone"
-        raise UnsupportedFeatureError(message)
+    _refuse_weak(graph)
     costs = costs_of(frame.run.schedule)
     spent = durations(frame, costs)
     spent += [0] * (graph.size - len(spent))
     plain = not graph.credits and sum(spent) < _LARGEST
     return Moments(_by_rounds(graph, spent) if plain else _by_time(graph, spent), costs.unit)
+
+
+def _refuse_weak(graph: "Graph") -> None:
+    if np.any(graph.held):
+        message = "when messages of a weak communicator move is not a matter of time alone"
+        raise UnsupportedFeatureError(message)
 
 
 def _by_rounds(graph: "Graph", spent: list[int]) -> IntArray:
@@ -135,8 +140,32 @@ def _by_rounds(graph: "Graph", spent: list[int]) -> IntArray:
     return at
 
 
+def execution(frame: "Frame", graph: "Graph") -> IntArray:
+    """Return the events of the earliest execution in the order of time, gates left out.
+
+    Events at one time stand in an order in which they can happen.
+
+    Raises:
+        UnsupportedFeatureError: as for `moments`.
+    """
+    _refuse_weak(graph)
+    spent = durations(frame, costs_of(frame.run.schedule))
+    spent += [0] * (graph.size - len(spent))
+    events = (event for _, event in _in_time(graph, spent) if event < frame.events)
+    return np.fromiter(events, np.int64)
+
+
 def _by_time(graph: "Graph", spent: list[int]) -> IntArray:
     """Go through all guards in the order of time."""
+    at = [NEVER] * graph.size
+    for now, event in _in_time(graph, spent):
+        at[event] = now
+    is_large = max(at, default=0) >= _LARGEST
+    return np.asarray(at, np.object_ if is_large else np.int64)
+
+
+def _in_time(graph: "Graph", spent: list[int]) -> "Iterator[tuple[int, int]]":
+    """Yield when each event happens, and the event, none before what it waits for."""
     order = np.argsort(graph.before, kind="stable")
     after = graph.after[order].tolist()
     bounds = np.searchsorted(graph.before[order], np.arange(graph.size + 1)).tolist()
@@ -146,12 +175,11 @@ def _by_time(graph: "Graph", spent: list[int]) -> IntArray:
     for each in credit:
         for event in each.blocked():
             waiting[event] += 1
-    at = [NEVER] * graph.size
     heap = [(spent[event], event) for event in range(graph.size) if not waiting[event]]
     heapify(heap)
     while heap:
         now, event = heappop(heap)
-        at[event] = now
+        yield now, event
         freed = after[bounds[event] : bounds[event + 1]]
         if event in of:
             freed = [*freed, *of[event].arrives(event)]
@@ -159,8 +187,6 @@ def _by_time(graph: "Graph", spent: list[int]) -> IntArray:
             waiting[each_] -= 1
             if not waiting[each_]:
                 heappush(heap, (now + spent[each_], each_))
-    is_large = max(at, default=0) >= _LARGEST
-    return np.asarray(at, np.object_ if is_large else np.int64)
 
 
 class _Credit:

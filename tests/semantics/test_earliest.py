@@ -16,6 +16,7 @@ from pipeproof.lowering.waits import write_in
 from pipeproof.semantics import earliest
 from pipeproof.semantics.earliest import NEVER, durations, moments
 from pipeproof.semantics.model import Graph, Model
+from pipeproof.verdict.replay import happen
 from tests.oracle import programs
 from tests.semantics.made import CROSSED, model, text
 
@@ -65,6 +66,10 @@ def test_times_are_those_of_a_naive_simulation(seed: int) -> None:
     assert earliest._by_time(graph, spent).tolist() == expected
     if not graph.credits:
         assert earliest._by_rounds(graph, spent).tolist() == expected
+    told = execution(made.frame, graph)
+    assert sorted(told.tolist()) == [e for e in range(made.events) if expected[e] != NEVER]
+    assert [expected[e] for e in told.tolist()] == sorted(expected[e] for e in told.tolist())
+    happen(made, graph, told)
 
 
 def _models(text: str) -> Model:
