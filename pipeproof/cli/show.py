@@ -178,20 +178,21 @@ def _one(
 ) -> "Timed":
     from pipeproof.reports._timing import ILLEGAL, Timed  # noqa: PLC0415
     from pipeproof.semantics.model import Model  # noqa: PLC0415
+    from pipeproof.timing.measures import totals  # noqa: PLC0415
     from pipeproof.timing.report import timed  # noqa: PLC0415
 
     names, word = (each.name,), each.outcome.value
+    known = totals(model.frame) if isinstance(model, Model) else ((), ())
+    untimed = Timed(document.name, names, word, None, totals=known)
     if word == "refuted":
         first = next((found.rule for found in each.violations if found.first), "")
-        why = f"{ILLEGAL}: {first}; `pipeproof check` shows it"
-        return Timed(document.name, names, word, None, why)
+        return untimed._replace(why=f"{ILLEGAL}: {first}; `pipeproof check` shows it")
     if word == "unknown" or not isinstance(model, Model) or model.unjudged:
-        why = "not known to be legal, not comparable"
-        return Timed(document.name, names, "unknown", None, why)
+        return untimed._replace(word="unknown", why="not known to be legal, not comparable")
     try:
         timing = timed(model)
     except UnsupportedFeatureError as error:
-        return Timed(document.name, names, word, None, str(error))
+        return untimed._replace(why=str(error))
     held = {live.rank: live.number for live in each.live if live.kind == "versions"}
     return Timed(document.name, names, word, timing, "", held)
 

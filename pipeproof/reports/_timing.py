@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pipeproof.ir.costs import time_text
 from pipeproof.reports._grid import WIDTH, grid
 from pipeproof.timing.bounds import Bounds
-from pipeproof.timing.measures import StageTotals
+from pipeproof.timing.measures import Boundary, StageTotals
 from pipeproof.timing.report import Timing
 from pipeproof.timing.timeline import Timeline
 
@@ -26,7 +26,7 @@ class Timed(NamedTuple):
     """A schedule under transports that give it the same timeline; `timing` is None if it has none.
 
     `word` is its verdict, `why` says why there is no timeline, `versions` how many versions of the
-    weights each rank holds at most.
+    weights each rank holds at most. `totals` are those of a schedule without a timeline.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Timed(NamedTuple):
     timing: Timing | None
     why: str = ""
     versions: Mapping[int, int] | None = None
+    totals: tuple[tuple[StageTotals, ...], tuple[Boundary, ...]] = ((), ())
 
     def is_like(self, other: "Timed") -> bool:
         """Whether the same is told under other transports; messages may move at other times."""
@@ -51,9 +52,10 @@ def timing_lines(each: Timed) -> Iterator[str]:
     timing = each.timing
     if timing is None:
         yield from _wrapped(each.why)
+        yield from _totals(*each.totals)
         yield ""
         return
-    yield from _totals(timing)
+    yield from _totals(timing.stages, timing.boundaries)
     yield ""
     yield from (f"  {row}" for row in grid(timing.line, WIDTH - 2).splitlines())
     yield ""
@@ -67,13 +69,13 @@ def _wrapped(text: str, indent: str = "  ") -> Iterator[str]:
     yield from wrap(text, WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ")
 
 
-def _totals(timing: Timing) -> Iterator[str]:
+def _totals(stages: Sequence[StageTotals], boundaries: Sequence[Boundary]) -> Iterator[str]:
+    if not stages:
+        return
     rows: list[tuple[str, ...]] = [("stage", "rank", "F", "B", "W", "expected", "most live")]
-    rows += [tuple(map(str, _counted(stage))) for stage in timing.stages]
+    rows += [tuple(map(str, _counted(stage))) for stage in stages]
     yield from _table(_folded(rows))
-    moved = [
-        f"{b.source}->{b.destination} {_of(b.transfers, b.expected)}" for b in timing.boundaries
-    ]
+    moved = [f"{b.source}->{b.destination} {_of(b.transfers, b.expected)}" for b in boundaries]
     if moved:
         yield from _wrapped(f"transfers: {_listed(moved)}")
     yield f"  {NECESSARY}"
@@ -153,7 +155,7 @@ def compared(all_: Sequence[Timed]) -> Iterator[str]:
     for each in all_:
         name = f"{each.name} ({each.transports[0]}{', …' if len(each.transports) > 1 else ''})"
         if each.timing is None:
-            rows.append((name, each.why, "", "", "", ""))
+            rows.append((name, each.why))
             continue
         timing = each.timing
         live = max(timing.peaks, default=0)
@@ -174,8 +176,14 @@ def compared(all_: Sequence[Timed]) -> Iterator[str]:
 
 
 def _table(rows: Sequence[tuple[str, ...]], left: int = 0) -> Iterator[str]:
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    """Yield rows in columns; one with fewer cells than the first stands behind its name."""
+    columns = len(rows[0])
+    full = [row for row in rows if len(row) == columns]
+    widths = [max(len(row[k]) for row in full) for k in range(columns)]
     for row in rows:
+        if len(row) < columns:
+            yield f"  {row[0].ljust(widths[0])}  {'  '.join(row[1:])}"
+            continue
         cells = [
             cell.ljust(width) if k < left else cell.rjust(width)
             for k, (cell, width) in enumerate(zip(row, widths, strict=True))
@@ -200,7 +208,10 @@ def timing_object(each: Timed) -> dict[str, object]:
     }
     timing = each.timing
     if timing is None:
-        return {**said, "timing": None, "why": each.why}
+        stages, boundaries = each.totals
+        said |= {"timing": None, "why": each.why}
+        said["stages"] = [stage._asdict() for stage in stages]
+        return {**said, "boundaries": [boundary._asdict() for boundary in boundaries]}
     line, bounds = timing.line, timing.bounds
 
     def units(ticks: int) -> int | float:

@@ -52,6 +52,19 @@ def test_nothing_is_told_of_the_speed_of_a_schedule_that_hangs(
     assert "makespan" not in out
 
 
+def test_the_totals_of_an_illegal_schedule_stand_all_the_same(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _, out = shown(capsys, HANGS, "--transport", "rendezvous")
+    _, data = shown(capsys, HANGS, "--transport", "rendezvous", "--format", "json")
+    told = json.loads(data)["schedules"][0]
+
+    assert "transfers: 0->1 2 of 2, 1->0 2 of 2" in out
+    assert "necessary for a legal schedule, not sufficient" in out
+    assert [stage["forwards"] for stage in told["stages"]] == [2, 2]
+    assert [boundary["transfers"] for boundary in told["boundaries"]] == [2, 2]
+
+
 def test_nothing_is_told_of_what_is_not_known_to_be_legal(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -116,6 +129,7 @@ def test_schedules_stand_side_by_side(capsys: pytest.CaptureFixture[str]) -> Non
     ]
     assert "33" in lines[1]
     assert "illegal, not comparable" in lines[2]
+    assert len(lines[0]) < 110
 
 
 @pytest.mark.parametrize(

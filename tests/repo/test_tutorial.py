@@ -1,4 +1,4 @@
-"""The tutorial shows what the command prints: its files are written, its commands run."""
+"""Pages that tell a story show what the command prints: their files are written, commands run."""
 
 import re
 import shlex
@@ -8,7 +8,9 @@ import pytest
 
 from pipeproof.cli import run
 
-TUTORIAL = sorted((Path(__file__).parents[2] / "docs/tutorial").glob("*.md"))
+DOCS = Path(__file__).parents[2] / "docs"
+TUTORIAL = sorted((DOCS / "tutorial").glob("*.md"))
+PAGES = [*TUTORIAL, DOCS / "idle-and-busy.md"]
 _FILE = re.compile(r'^```yaml title="([\w./-]+)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 _SHOWN = re.compile(r"^```console\n\$ pipeproof (.+?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -24,7 +26,7 @@ def _shows(printed: str, page: str) -> bool:
     return "…\n" in page or printed == page
 
 
-@pytest.mark.parametrize("page", TUTORIAL, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_command_prints_what_the_page_shows(
     page: Path,
     tmp_path: Path,
