@@ -14,7 +14,7 @@ from pipeproof.ir.transport import NAMED
 from pipeproof.lowering.lower import lower
 from pipeproof.lowering.waits import write_in
 from pipeproof.semantics import earliest
-from pipeproof.semantics.earliest import NEVER, durations, moments
+from pipeproof.semantics.earliest import NEVER, durations, execution, moments
 from pipeproof.semantics.model import Graph, Model
 from pipeproof.verdict.replay import happen
 from tests.oracle import programs
