@@ -17,7 +17,7 @@ from pipeproof.frontends._spec_nodes import ALIAS, Items, Node, Scalar, Table
 from pipeproof.ir.reading import Mistakes, ReadOptions, check_characters, check_size
 from pipeproof.ir.source import Document
 
-__all__ = ["NAME", "read", "sniff"]
+__all__ = ["NAME", "read", "sniff", "tree"]
 
 NAME = "spec"
 
@@ -41,11 +41,23 @@ def read(text: str, name: str, options: ReadOptions) -> tuple[Document, ...]:
         UsageError: the profile asked for does not exist.
         UnsupportedFeatureError: it uses what the language has and this version does not model.
     """
-    check_size(text, name, "bytes", options)
-    check_characters(text, name)
     mistakes = Mistakes(name)
-    root = _Tree(mistakes, options).read(text)
+    root = tree(text, mistakes, options)
     return build(root, _BREAKS.split(text), options, mistakes)
+
+
+def tree(text: str, mistakes: Mistakes, options: ReadOptions) -> Node:
+    """Return the root of a file in YAML or JSON, read as strictly as a spec.
+
+    What is refused is added to `mistakes`.
+
+    Raises:
+        ParseError: it does not parse, or holds control characters.
+        LimitError: it exceeds `bytes`, `depth` or `instructions`.
+    """
+    check_size(text, mistakes.file, "bytes", options)
+    check_characters(text, mistakes.file)
+    return _Tree(mistakes, options).read(text)
 
 
 @dataclass(slots=True)

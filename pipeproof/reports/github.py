@@ -8,6 +8,7 @@ docs/problem-matchers.md.
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from pipeproof.reports._accepted import accepted_line, baseline_lines, counts
 from pipeproof.verdict.result import FileReport, Result
 from pipeproof.verdict.verdict import TransportVerdict, Violation
 
@@ -31,19 +32,19 @@ def render(result: Result) -> str:
     """Return a command a line, errors first, and one that sums up.
 
     What is broken under several transports is told once. What is unknown is a warning, and so is
-    what warns.
+    what warns. What a baseline accepts, and what is gone of it, is a notice.
     """
     said = [each for report in result.files for each in _file(report)]
+    said += [_Said("notice", "baseline", line) for line in baseline_lines(result)]
     lines: list[str] = []
-    for level in ("error", "warning"):
+    for level, most in (("error", _MOST), ("warning", _MOST), ("notice", _MOST - 1)):
         of = [each for each in said if each.level == level]
-        kept = of if len(of) <= _MOST else of[: _MOST - 1]
+        kept = of if len(of) <= most else of[: most - 1]
         lines += [_command(each) for each in kept]
         if len(kept) < len(of):
             more = f"{len(of) - len(kept)} more; `pipeproof check` tells them all"
             lines.append(_command(_Said(level, "pipeproof", more)))
-    words = ", ".join(f"{result.count(word)} {word}" for word in ("proved", "refuted", "unknown"))
-    lines.append(_command(_Said("notice", "pipeproof", words)))
+    lines.append(_command(_Said("notice", "pipeproof", counts(result))))
     return "\n".join([*lines, ""])
 
 
@@ -71,7 +72,11 @@ def _verdict(report: FileReport, transports: tuple[TransportVerdict, ...]) -> It
 def _told(report: FileReport, transport: TransportVerdict) -> Iterator[_Said]:
     for violation in transport.violations:
         title = f"{violation.rule} {violation.name}"
-        yield _Said("error", title, violation.message, _place(report, violation))
+        level, said = "error", violation.message
+        if violation.accepted is not None:
+            level = "notice"
+            said = f"{accepted_line(violation.accepted)}: {said}"
+        yield _Said(level, title, said, _place(report, violation))
     for warned in transport.warnings:
         yield _Said("warning", warned.rule, warned.message, (("file", report.path),))
     for open_ in transport.unknown:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from pipeproof.errors import Problem
 from pipeproof.ir.sizes import UNIT
-from pipeproof.verdict.result import FileReport, Result
+from pipeproof.verdict.result import Compared, FileReport, Result
 from pipeproof.verdict.verdict import (
     Explained,
     FileVerdict,
@@ -34,9 +34,31 @@ def render(result: Result) -> str:
         "schema": SCHEMA,
         "tool": {"name": "pipeproof", "version": result.version},
         "verdict": result.word,
+        **({} if result.baseline is None else {"baseline": _baseline(result.baseline)}),
     }
     files = ",\n".join(json.dumps(_file(report)) for report in result.files)
     return f'{json.dumps(head)[:-1]}, "files": [\n{files}]}}\n'
+
+
+def _baseline(compared: Compared) -> _Json:
+    gone: list[_Json] = [
+        {
+            "fingerprint": entry.fingerprint,
+            "rule": entry.rule,
+            "path": entry.path,
+            "transports": list(entry.transports),
+            "message": entry.message,
+            "reason": entry.reason,
+            "date": entry.date,
+        }
+        for entry in compared.gone
+    ]
+    return {
+        "path": compared.file,
+        "accepted": compared.accepted,
+        "gone": gone,
+        "elsewhere": compared.elsewhere,
+    }
 
 
 def _file(report: FileReport) -> _Json:
@@ -161,6 +183,7 @@ def _violation(report: FileReport, violation: Violation) -> _Json:
         "trace": [_step(step) for step in violation.trace],
         "reached": violation.reached,
         **({} if violation.seen is None else {"confirmation": dict(violation.seen._asdict())}),
+        **({} if violation.accepted is None else {"accepted": violation.accepted._asdict()}),
     }
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from io import StringIO
 from textwrap import wrap
 
+from pipeproof.reports._accepted import accepted_line, baseline_lines, counts
 from pipeproof.reports._clean import clean, excerpt
 from pipeproof.reports._explained import explained_lines
 from pipeproof.reports._live import live_lines
@@ -12,7 +13,7 @@ from pipeproof.reports._trace import told
 from pipeproof.verdict.result import ERROR, FileReport, Quote, Result
 from pipeproof.verdict.verdict import FileVerdict, Outcome, Place, TransportVerdict, Violation
 
-__all__ = ["NAME", "render", "render_in_colour"]
+__all__ = ["NAME", "file_lines", "first_told", "render", "render_in_colour"]
 
 NAME = "text"
 
@@ -43,15 +44,19 @@ def render_in_colour(result: Result) -> str:
     return captured.get()
 
 
+def file_lines(report: FileReport) -> Iterator[str]:
+    """Yield what is said of one file, without control characters."""
+    for text, _ in _file(report):
+        yield clean(text)
+
+
 def _page(result: Result) -> Iterator[_Line]:
     for report in result.files:
         yield from _file(report)
         yield "", ""
-    words = ("proved", "refuted", "unknown")
-    counts = [f"{result.count(word)} {word}" for word in words]
-    if result.count(ERROR):
-        counts.append(f"{result.count(ERROR)} unreadable")
-    yield ", ".join(counts), _STYLE.get(result.word, "")
+    for line in baseline_lines(result):
+        yield from _wrapped(line, "unsure")
+    yield counts(result), _STYLE.get(result.word, "")
 
 
 def _file(report: FileReport) -> Iterator[_Line]:
@@ -68,11 +73,14 @@ def _file(report: FileReport) -> Iterator[_Line]:
 
 
 def _judged(report: FileReport, verdict: FileVerdict) -> Iterator[_Line]:
-    shown = next((each for each in verdict.transports if each.violations), None)
+    told_first = first_told(verdict)
+    shown = told_first[0] if told_first is not None else None
     style = _STYLE[verdict.verdict]
-    if shown is not None:
-        first = _first(shown)
-        yield f"{report.path}: refuted ({first.rule} {first.name}) under {shown.name}", style
+    if told_first is not None:
+        shown, first = told_first
+        after = ", accepted by the baseline" if report.only_accepted else ""
+        head = f"{report.path}: refuted ({first.rule} {first.name}) under {shown.name}{after}"
+        yield head, style
         yield from _violation(report, first)
         yield from _others(violation for violation in shown.violations if violation is not first)
     elif verdict.outcome is Outcome.PROVED:
@@ -92,13 +100,22 @@ def _proved(transports: Iterable[TransportVerdict]) -> str:
     return f"proved by {', '.join(engines) or 'no engine'}, no certificate"
 
 
+def first_told(verdict: FileVerdict) -> tuple[TransportVerdict, Violation] | None:
+    """Return the violation that is told at length, one that nobody has accepted if there is one."""
+    found = [(each, _first(each)) for each in verdict.transports if each.violations]
+    return next((pair for pair in found if pair[1].accepted is None), next(iter(found), None))
+
+
 def _first(transport: TransportVerdict) -> Violation:
-    violations = transport.violations
+    new = [each for each in transport.violations if each.accepted is None]
+    violations = new or transport.violations
     return next((violation for violation in violations if violation.first), violations[0])
 
 
 def _violation(report: FileReport, violation: Violation) -> Iterator[_Line]:
     yield from _wrapped(violation.message)
+    if violation.accepted is not None:
+        yield from _wrapped(accepted_line(violation.accepted), "unsure")
     yield "", ""
     for place in violation.at[:_PLACES]:
         yield from _place(report, place)
@@ -146,7 +163,8 @@ def _others(violations: Iterable[Violation]) -> Iterator[_Line]:
         reached = "" if violation.reached else " (not reached)"
         said = f"also {violation.rule} {violation.name}{where}{reached}: {violation.message}"
         seen = "" if violation.seen is None else f"; on tensors, {violation.seen.answer}"
-        yield from _wrapped(said + seen)
+        by = "" if violation.accepted is None else f"; {accepted_line(violation.accepted)}"
+        yield from _wrapped(said + seen + by)
     if len(others) > _OTHERS:
         yield f"  … and {len(others) - _OTHERS} more; --format json lists all", ""
 

@@ -9,9 +9,19 @@ from pipeproof.errors import Problem
 from pipeproof.ir.source import Document, Places
 from pipeproof.semantics.model import Model
 from pipeproof.verdict.decision import Decision
-from pipeproof.verdict.verdict import FileVerdict, Place
+from pipeproof.verdict.verdict import FileVerdict, Outcome, Place
 
-__all__ = ["ERROR", "Failure", "FileReport", "Json", "Quote", "Result", "quoted"]
+__all__ = [
+    "ERROR",
+    "Compared",
+    "Entry",
+    "Failure",
+    "FileReport",
+    "Json",
+    "Quote",
+    "Result",
+    "quoted",
+]
 
 Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 
@@ -38,6 +48,37 @@ class Failure:
 
     message: str
     exit_code: Literal[4, 101]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One finding of a baseline, which somebody has accepted: why, and when (an ISO date).
+
+    It is found by its fingerprint; rule, path and message are for people, but the first two have
+    to be so. It covers `count` findings under each of `transports`.
+    """
+
+    fingerprint: str
+    rule: str
+    path: str
+    message: str
+    reason: str
+    date: str
+    transports: tuple[str, ...]
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What a baseline said of a result: the file, how many findings it accepts, what is gone.
+
+    `elsewhere` is how many of its entries are of files that were not judged.
+    """
+
+    file: str
+    accepted: int
+    gone: tuple[Entry, ...]
+    elsewhere: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +109,16 @@ class FileReport:
             return ERROR
         return self.verdict.verdict if self.verdict is not None else "unknown"
 
+    @property
+    def only_accepted(self) -> bool:
+        """Whether it is refuted, and somebody has accepted everything that is broken in it."""
+        if self.verdict is None or self.word != "refuted":
+            return False
+        refuted = [each for each in self.verdict.transports if each.outcome is Outcome.REFUTED]
+        found = [violation for each in refuted for violation in each.violations]
+        shown = bool(refuted) and all(each.violations for each in refuted)
+        return shown and all(each.accepted is not None for each in found)
+
     def quote(self, place: Place) -> Quote | None:
         """Return what stands at `place`, None where it stands in no file."""
         return self.quotes.get(place.row)
@@ -75,10 +126,14 @@ class FileReport:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Everything that one run found, in the order in which it was asked for."""
+    """Everything that one run found, in the order in which it was asked for.
+
+    `baseline` says what became of the findings that were accepted before, where one was given.
+    """
 
     version: str
     files: tuple[FileReport, ...]
+    baseline: Compared | None = None
 
     @property
     def word(self) -> str:

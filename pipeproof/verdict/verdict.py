@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 __all__ = [
+    "Accepted",
     "Explained",
     "FileVerdict",
     "Hop",
@@ -80,6 +81,13 @@ class Seen(NamedTuple):
     witness: str
 
 
+class Accepted(NamedTuple):
+    """That somebody has accepted a finding: why, and when (an ISO date)."""
+
+    reason: str
+    date: str
+
+
 @dataclass(frozen=True, slots=True)
 class Violation:
     """A rule broken at `at`, in program order; nothing stands there for what is missing.
@@ -87,7 +95,7 @@ class Violation:
     `cost` counts the events that happen before its places in every execution. `trace` is an
     execution that ends at the first illegal event, empty where no event shows it; `reached` is
     False where a deadlock keeps the places from being reached. `seen` is None where nobody asked
-    for it to be run.
+    for it to be run, `accepted` where no baseline accepts it.
     """
 
     rule: str
@@ -99,6 +107,7 @@ class Violation:
     reached: bool = True
     first: bool = False
     seen: Seen | None = None
+    accepted: Accepted | None = None
 
 
 class Undecided(NamedTuple):

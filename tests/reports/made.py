@@ -1,10 +1,12 @@
 """Results made by hand."""
 
+from dataclasses import replace
 from types import MappingProxyType
 
 from pipeproof.errors import Problem
-from pipeproof.verdict.result import Failure, FileReport, Quote, Result
+from pipeproof.verdict.result import Compared, Entry, Failure, FileReport, Quote, Result
 from pipeproof.verdict.verdict import (
+    Accepted,
     FileVerdict,
     Outcome,
     Place,
@@ -134,3 +136,22 @@ def whole() -> Result:
     failed = FileReport("odd.yaml", failure=Failure("do not trust this run: no replay", 4))
     later = FileReport("later.yaml", unsupported="faults are not judged by this version")
     return Result("0.1.0", (refuted(), proved(), unknown(), unreadable(), failed, later))
+
+
+ACCEPTED = Accepted("known since the spring", "2026-01-02")
+
+
+def accepted(*, also: bool = False) -> Result:
+    """A file whose deadlock is accepted, and the stranded message too, if `also`."""
+    known = replace(DEADLOCK, accepted=ACCEPTED)
+    other = replace(STRANDED, accepted=ACCEPTED) if also else STRANDED
+    found = verdict(
+        transport("rendezvous", Outcome.REFUTED, known, other),
+        outcome=Outcome.REFUTED,
+        path="crossed.yaml",
+    )
+    gone = Entry(
+        "0" * 32, "PP501", "fine.yaml", "it was so", "a reason", "2025-12-31", ("rendezvous",)
+    )
+    compared = Compared("base.json", 1 + also, (gone,), 3)
+    return Result("0", (FileReport("crossed.yaml", found), proved()), compared)
