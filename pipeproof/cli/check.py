@@ -10,11 +10,13 @@ import click
 
 from pipeproof import __version__, engines, reports
 from pipeproof.cli._budget import budget_option, effort
+from pipeproof.cli._configured import Configured, config_options, noted
 from pipeproof.cli._diagram import Drawing, diagram_option
 from pipeproof.cli._exits import Exit, TerminatedError, worst
 from pipeproof.cli._frontier import Bookmark, Stop, frontier_option, stopped_once
 from pipeproof.cli._inputs import Input
 from pipeproof.cli._judge import Judge
+from pipeproof.cli._keys import FAILING
 from pipeproof.cli._options import (
     Asking,
     asked,
@@ -32,8 +34,6 @@ from pipeproof.verdict.result import FileReport, Result
 
 __all__ = ["command", "exit_code"]
 
-_FAILING = ("refuted", "unknown", "warning", "zero")
-
 
 class _Values(Asking, Sourced):
     engine: str
@@ -50,7 +50,7 @@ class _Values(Asking, Sourced):
     exit_zero: bool
 
 
-@click.command(name="check", short_help="Judge schedules: legal or not, and why.")
+@click.command(name="check", cls=Configured, short_help="Judge schedules: legal or not, and why.")
 @source_options
 @click.option(
     "--engine",
@@ -71,12 +71,13 @@ class _Values(Asking, Sourced):
 @click.option("--color", type=click.Choice(COLOURS), default="auto", show_default=True)
 @click.option(
     "--fail-on",
-    type=click.Choice(_FAILING),
+    type=click.Choice(FAILING),
     multiple=True,
     help="Fail on more: a warning exits 1, a selected rule that applied to nothing exits 3. "
     "What is refuted or unknown fails always.",
 )
 @click.option("--exit-zero", is_flag=True, help="Exit 0 instead of 1; nothing else changes.")
+@config_options
 def command(**values: Unpack[_Values]) -> int:
     """Judge every schedule at PATH...
 
@@ -92,7 +93,7 @@ def command(**values: Unpack[_Values]) -> int:
     found: list[FileReport] = []
     with watching() as watch, nullcontext(Stop()) if path is None else stopped_once() as stop:
         stopped = _judged(_limited(judge, values, watch, stop), values, watch, found) or stop.exit
-    result = Result(__version__, tuple(found))
+    result = Result(__version__, noted(found))
     _tell(result, values)
     if values["diagram"] is not None and stopped is None:
         judge.draw(values["diagram"], effort(values["budget"]))

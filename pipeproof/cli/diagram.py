@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from pipeproof import __version__
+from pipeproof.cli._configured import Configured, config_options
 from pipeproof.cli._diagram import draw, picture_file
 from pipeproof.cli._options import Asking, asked, read_options, reading_options, transport_option
 from pipeproof.cli._output import complain
@@ -27,7 +28,7 @@ class _Values(Asking):
     output: str | None
 
 
-@click.command(name="diagram", short_help="Draw what makes a schedule illegal.")
+@click.command(name="diagram", cls=Configured, short_help="Draw what makes a schedule illegal.")
 @click.argument("path", metavar="FILE")
 @click.option("--rule", metavar="CODE|NAME", help="Draw where this rule is broken.")
 @transport_option
@@ -39,6 +40,7 @@ class _Values(Asking):
     callback=picture_file,
     help="Write it there: .svg, .pdf, .png or .dot. Without it the DOT text goes to stdout.",
 )
+@config_options
 def command(**values: Unpack[_Values]) -> int:
     """Draw the few events that make the schedule in FILE illegal, and what joins them.
 

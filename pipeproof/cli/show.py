@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
+from pipeproof.cli._configured import Configured, config_options
 from pipeproof.cli._exits import Exit, worst
 from pipeproof.cli._inputs import Input, load
 from pipeproof.cli._judge import reported
@@ -39,7 +40,9 @@ class _Values(Asking, Sourced):
     output: str | None
 
 
-@click.command(name="show", short_help="Print a schedule's timeline, bubble, and totals.")
+@click.command(
+    name="show", cls=Configured, short_help="Print a schedule's timeline, bubble, and totals."
+)
 @source_options
 @click.option(
     "--cost",
@@ -58,6 +61,7 @@ class _Values(Asking, Sourced):
     show_default=True,
 )
 @click.option("-o", "output", metavar="FILE", help="Write it there, not to stdout.")
+@config_options
 def command(**values: Unpack[_Values]) -> int:
     """Print totals, timeline, makespan, bubble, and lower bounds of every schedule at PATH...
 

@@ -8,6 +8,7 @@ from typing import Unpack
 import click
 
 from pipeproof.cli._compare import Compared, Task, compared, tasks
+from pipeproof.cli._configured import Configured, config_options
 from pipeproof.cli._exits import Exit, worst
 from pipeproof.cli._expect import Agreement
 from pipeproof.cli._options import Reading, read_options, reading_options
@@ -23,13 +24,16 @@ class _Values(Reading):
     output: str | None
 
 
-@click.command(name="test", short_help="Compare schedules with what their files expect.")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.command(
+    name="test", cls=Configured, short_help="Compare schedules with what their files expect."
+)
+@click.argument("paths", nargs=-1, metavar="PATH...")
 @reading_options
 @click.option(
     "--format", "format_", type=click.Choice(["json", "text"]), default="text", show_default=True
 )
 @click.option("-o", "output", metavar="FILE", help="Write the result there, not to stdout.")
+@config_options
 def command(**values: Unpack[_Values]) -> int:
     """Judge every schedule at PATH... and compare it with `expect` in its file.
 

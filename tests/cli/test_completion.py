@@ -18,11 +18,9 @@ def test_another_shell_is_refused(command: Command) -> None:
 
 def test_subcommands_and_options_are_completed(process: Process) -> None:
     asked = {"_PIPEPROOF_COMPLETE": "bash_complete", "COMP_CWORD": "1"}
-    ended = process(COMP_WORDS="pipeproof c", **asked)
+    ended = process(COMP_WORDS="pipeproof ch", **asked)
 
     assert ended.code == 0
-    assert ended.out.split() == [
-        f"plain,{name}" for name in ("certify", "check", "completion", "contract", "convert")
-    ]
+    assert ended.out == "plain,check\n"
     asked["COMP_CWORD"] = "2"
     assert process(COMP_WORDS="pipeproof check --tr", **asked).out == "plain,--transport\n"
