@@ -9,6 +9,7 @@ from string import Template
 __all__ = ["page"]
 
 _FONTS = {"sans": "DejaVuSans", "bold": "DejaVuSans-Bold", "mono": "DejaVuSansMono"}
+_SCRIPTS = ("data", "scene", "steps", "paint", "panel", "page")
 _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
@@ -22,7 +23,7 @@ def page(title: str, summary: str, data: str) -> str:
     """
     fonts = {key: _base64(_read(f"{name}.woff2")) for key, name in _FONTS.items()}
     style = Template(_read("page.css").decode()).substitute(fonts)
-    script = _read("page.js").decode()
+    script = "\n".join(_read(f"{name}.js").decode() for name in _SCRIPTS)
     return Template(_read("page.html").decode()).substitute(
         title=html.escape(title),
         summary=summary,
