@@ -17,7 +17,7 @@ from pipeproof.verdict.result import Json
 
 __all__ = ["FAILING", "KEYS", "Key", "Refuse", "Value"]
 
-FAILING = ("refuted", "unknown", "warning", "zero")
+FAILING = ("refuted", "unknown", "warning", "zero", "gone")
 """What `fail-on` knows."""
 
 Value = str | bool | tuple[str, ...]

@@ -9,6 +9,7 @@ from typing import Unpack
 import click
 
 from pipeproof import __version__, engines, reports
+from pipeproof.cli._baseline import baseline_option, read_baseline
 from pipeproof.cli._budget import budget_option, effort
 from pipeproof.cli._configured import Configured, config_options, noted
 from pipeproof.cli._diagram import Drawing, diagram_option
@@ -32,7 +33,7 @@ from pipeproof.cli._sources import Sourced, source_options, sources
 from pipeproof.cli._why import places, why_option
 from pipeproof.verdict.result import FileReport, Result
 
-__all__ = ["command", "exit_code"]
+__all__ = ["command", "exit_code", "is_open"]
 
 
 class _Values(Asking, Sourced):
@@ -48,6 +49,7 @@ class _Values(Asking, Sourced):
     color: str
     fail_on: tuple[str, ...]
     exit_zero: bool
+    baseline: str | None
 
 
 @click.command(name="check", cls=Configured, short_help="Judge schedules: legal or not, and why.")
@@ -73,9 +75,10 @@ class _Values(Asking, Sourced):
     "--fail-on",
     type=click.Choice(FAILING),
     multiple=True,
-    help="Fail on more: a warning exits 1, a selected rule that applied to nothing exits 3. "
-    "What is refuted or unknown fails always.",
+    help="Fail on more: a warning or what is gone of a baseline exits 1, a selected rule that "
+    "applied to nothing exits 3. What is refuted or unknown fails always.",
 )
+@baseline_option
 @click.option("--exit-zero", is_flag=True, help="Exit 0 instead of 1; nothing else changes.")
 @config_options
 def command(**values: Unpack[_Values]) -> int:
@@ -86,6 +89,7 @@ def command(**values: Unpack[_Values]) -> int:
     MODULE:CLASS, a schedule class of your own; both with --ranks and --microbatches.
     """
     options, path = read_options(values), values["frontier"]
+    baseline = None if values["baseline"] is None else read_baseline(values["baseline"])
     bookmark = None if path is None else Bookmark(path, options)
     witness = witness_of(confirm=values["confirm"], witness=values["witness"])
     keeps = hasattr(_report(values["format_"]), "DRAWS")
@@ -94,6 +98,7 @@ def command(**values: Unpack[_Values]) -> int:
     with watching() as watch, nullcontext(Stop()) if path is None else stopped_once() as stop:
         stopped = _judged(_limited(judge, values, watch, stop), values, watch, found) or stop.exit
     result = Result(__version__, noted(found))
+    result = result if baseline is None else baseline.of(result)
     _tell(result, values)
     if values["diagram"] is not None and stopped is None:
         judge.draw(values["diagram"], effort(values["budget"]))
@@ -154,8 +159,10 @@ def _tell(result: Result, values: _Values) -> None:
 
 
 def exit_code(result: Result, fail_on: tuple[str, ...] = (), *, exit_zero: bool = False) -> Exit:
-    """Return how the command ends; `fail_on` may hold `warning` and `zero`."""
+    """Return how the command ends; `fail_on` may hold `warning`, `zero` and `gone`."""
     codes = {_code(report, fail_on) for report in result.files}
+    if "gone" in fail_on and result.baseline is not None and result.baseline.gone:
+        codes.add(Exit.REFUTED)
     if exit_zero:
         codes = {Exit.PROVED if code is Exit.REFUTED else code for code in codes}
     code = worst(codes)
@@ -169,11 +176,18 @@ def _code(report: FileReport, fail_on: tuple[str, ...]) -> Exit:
         return Exit.INPUT
     if _not_reproduced(report):
         return Exit.DISTRUST
-    if report.word == "refuted" or ("warning" in fail_on and _warns(report)):
+    new = report.word == "refuted" and not report.only_accepted
+    if new or ("warning" in fail_on and _warns(report)):
         return Exit.REFUTED
-    if report.word == "unknown" or ("zero" in fail_on and _applied_to_nothing(report)):
+    if is_open(report) or ("zero" in fail_on and _applied_to_nothing(report)):
         return Exit.UNKNOWN
     return Exit.PROVED
+
+
+def is_open(report: FileReport) -> bool:
+    """Whether something was left unknown, in a file that is refuted too."""
+    transports = () if report.verdict is None else report.verdict.transports
+    return report.word == "unknown" or any(each.unknown for each in transports)
 
 
 def _not_reproduced(report: FileReport) -> bool:
