@@ -31,10 +31,12 @@ __all__ = [
     "NEVER",
     "TIMED",
     "Moments",
+    "by_rounds",
     "carried",
     "durations",
     "execution",
     "first_makespan",
+    "levels",
     "moments",
     "overtime",
 ]
@@ -108,7 +110,7 @@ def moments(frame: "Frame", graph: "Graph") -> Moments:
     spent = durations(frame, costs)
     spent += [0] * (graph.size - len(spent))
     plain = not graph.credits and sum(spent) < _LARGEST
-    return Moments(_by_rounds(graph, spent) if plain else _by_time(graph, spent), costs.unit)
+    return Moments(by_rounds(graph, spent) if plain else _by_time(graph, spent), costs.unit)
 
 
 def _refuse_weak(graph: "Graph") -> None:
@@ -117,8 +119,21 @@ def _refuse_weak(graph: "Graph") -> None:
         raise UnsupportedFeatureError(message)
 
 
-def _by_rounds(graph: "Graph", spent: list[int]) -> IntArray:
-    """Go through plain guards round by round: all that waits for nothing more, together."""
+def levels(graph: "Graph") -> IntArray:
+    """Return when each event happens at the earliest if each takes a tick, shape `(size,)`.
+
+    NEVER for what does not. An event comes behind all that it waits for.
+    """
+    each = [1] * graph.size
+    return _by_time(graph, each) if graph.credits else by_rounds(graph, each)
+
+
+def by_rounds(graph: "Graph", spent: list[int]) -> IntArray:
+    """Return when each event happens at the earliest if all takes as long as `spent` says.
+
+    Guards are plain ones, without credits. They are gone through round by round: all that waits
+    for nothing more, together.
+    """
     takes = np.asarray(spent, np.int64)
     order = np.argsort(graph.before, kind="stable")
     after, bounds = (

@@ -65,7 +65,7 @@ def test_times_are_those_of_a_naive_simulation(seed: int) -> None:
     assert moments(made.frame, graph).at.tolist() == expected
     assert earliest._by_time(graph, spent).tolist() == expected
     if not graph.credits:
-        assert earliest._by_rounds(graph, spent).tolist() == expected
+        assert earliest.by_rounds(graph, spent).tolist() == expected
     told = execution(made.frame, graph)
     assert sorted(told.tolist()) == [e for e in range(made.events) if expected[e] != NEVER]
     assert [expected[e] for e in told.tolist()] == sorted(expected[e] for e in told.tolist())
