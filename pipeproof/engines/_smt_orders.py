@@ -21,9 +21,11 @@ from pipeproof.ir.operations import IntArray
 from pipeproof.semantics.found import NO_EVENT
 from pipeproof.semantics.model import Model
 
-__all__ = ["SPENT", "WEAK", "Known", "Most", "Ordered", "Orders"]
+__all__ = ["LATE", "SPENT", "WEAK", "Known", "Most", "Ordered", "Orders"]
 
 SPENT = "the solver's budget is used up"
+LATE = "the solver's time limit is over"
+"""What is said in the place of `SPENT` where it was the clock that ended it."""
 WEAK = "with weak communicators not every execution was looked at"
 
 

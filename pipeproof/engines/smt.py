@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 import z3
@@ -17,6 +17,7 @@ import z3
 from pipeproof.engines._smt_ask import Execution, ExhaustedError, Open, State, furthest
 from pipeproof.engines._smt_guards import Guards, Threshold, number_of_guards
 from pipeproof.engines._smt_moments import START, rooted
+from pipeproof.engines._smt_orders import LATE, SPENT
 from pipeproof.engines._smt_outcomes import AtOnce, batches
 from pipeproof.engines._smt_rules import Decider
 from pipeproof.engines._smt_together import Script
@@ -66,6 +67,7 @@ class _Solver:
         self.limits = limits
         self.context = z3.Context()
         self.exhausted = False
+        self.late = False
         self._spent = 0
         self._until = time.monotonic() + limits.seconds
 
@@ -85,16 +87,19 @@ class _Solver:
         left = min(self.limits.question, self.limits.total - self._spent)
         seconds = self._until - time.monotonic()
         if left <= 0 or seconds <= 0:
-            self.exhausted = True
-            raise ExhaustedError
+            self._exhaust(late=left > 0)
         solver.set("rlimit", left)
         solver.set("timeout", int(min(max(1000 * seconds, 1), _NO_TIMEOUT)))
         found = solver.check(*literals)
         self._spent = max(self._spent, int(solver.statistics().get_key_value("rlimit count")))
         if found == z3.unknown:
-            self.exhausted = True
-            raise ExhaustedError
+            self._exhaust(late=time.monotonic() >= self._until)
         return bool(found == z3.sat)
+
+    def _exhaust(self, *, late: bool) -> NoReturn:
+        self.exhausted = True
+        self.late |= late
+        raise ExhaustedError
 
 
 class _Script:
@@ -301,7 +306,12 @@ def decide(model: Model, rules: tuple[Rule, ...], limits: Limits = LIMITS) -> De
         why = f"{guards} guards, more than the {limits.guards} that are given to the solver"
         unknown = dict.fromkeys((rule.code for rule in rules), why)
         return Decision(NAME, dict.fromkeys(unknown, 0), (), complete=False, unknown=unknown)
-    return Decider(model, _Solver(limits)).decision(NAME, rules)
+    solver = _Solver(limits)
+    found = Decider(model, solver).decision(NAME, rules)
+    if not solver.late:
+        return found
+    unknown = {code: why.replace(SPENT, LATE) for code, why in found.unknown.items()}
+    return found._replace(unknown=unknown)
 
 
 def decide_outcomes(

@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from pipeproof import engines, plugins
+from pipeproof.engines._explore_budget import BY_THE_CLOCK
 from pipeproof.errors import DisagreementError
 from pipeproof.proofs.asked import Effort
 from pipeproof.semantics.logic import Rule
@@ -33,6 +34,7 @@ Decide = Callable[[Model, tuple[Rule, ...]], Decision]
 _Places = tuple[tuple[int, int], ...]
 _FIRST = "graph"
 _BUDGET = "the solver's budget"
+_TIME = "the solver's time limit"
 
 USUAL = Effort()
 """As far as engines go where nothing is asked of them."""
@@ -93,16 +95,17 @@ def _explored(effort: Effort, model: Model, rules: tuple[Rule, ...]) -> Decision
 def _solved(effort: Effort, model: Model, rules: tuple[Rule, ...]) -> Decision:
     from pipeproof.engines import smt  # noqa: PLC0415  z3 is loaded when asked for
 
-    limits, parts = smt.LIMITS, list[str]()
+    limits, said = smt.LIMITS, dict[str, str]()
     if effort.rlimit is not None:
         limits = limits._replace(question=effort.rlimit, total=effort.rlimit)
-        parts.append(f"{effort.rlimit} steps")
+        said[_BUDGET] = f"{_BUDGET} of {effort.rlimit} steps"
     if effort.seconds is not None:
         limits = limits._replace(seconds=effort.seconds)
-        parts.append(f"{effort.seconds:g} s")
+        said[_TIME] = f"{_TIME} of {effort.seconds:g} s ({BY_THE_CLOCK})"
     found = smt.decide(model, rules, limits)
-    said = f"{_BUDGET} of {' and '.join(parts)}"
-    unknown = {code: why.replace(_BUDGET, said) for code, why in found.unknown.items()}
+    unknown = dict(found.unknown)
+    for word, more in said.items():
+        unknown = {code: why.replace(word, more) for code, why in unknown.items()}
     return found._replace(unknown=unknown)
 
 

@@ -1,6 +1,8 @@
 """How far engines go: --budget."""
 
+import itertools
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -25,11 +27,20 @@ def unknown(out: str) -> dict[str, str]:
     ("engine", "budget", "said"),
     [
         ("explore", "states=3", "the budget of 3 states ended the exploration after"),
-        ("explore", "seconds=0.000000001", "the budget of 1e-09 s ended the exploration after"),
+        (
+            "explore",
+            "seconds=0.000000001",
+            "the time limit of 1e-09 s (by the clock: another run may go further) ended the "
+            "exploration after",
+        ),
         ("explore", "memory=1B", "the budget of 1 bytes ended the exploration after"),
         ("explore", "memory=0.5KiB,states=4,seconds=60", "the budget of 4 states"),
-        ("smt", "seconds=0.000000001", "the solver's budget of 1e-09 s is used up"),
-        ("smt", "seconds=9,rlimit=1", "the solver's budget of 1 steps and 9 s is used up"),
+        (
+            "smt",
+            "seconds=0.000000001",
+            "the solver's time limit of 1e-09 s (by the clock: another run may go further) is over",
+        ),
+        ("smt", "seconds=9,rlimit=1", "the solver's budget of 1 steps is used up"),
         ("smt", "rlimit=1", "the solver's budget of 1 steps is used up"),
     ],
 )
@@ -89,3 +100,47 @@ def test_a_budget_that_is_none_is_refused(
     assert told.out == ""
     assert "Invalid value for --budget: " in told.err
     assert said in " ".join(told.err.split())
+
+
+@pytest.mark.parametrize("engine", ["graph", "explore", "smt", "all"])
+def test_no_clock_changes_a_verdict_where_none_is_asked_for(
+    spec: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    budget = "states=100000,rlimit=10000000"
+    assert run(["check", str(spec), "--engine", engine, "--format", "json"]) == 0
+    plain = capsys.readouterr().out
+    first = int(time.monotonic()) + 1
+    hours = itertools.count(first, 36_000)
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(hours)))
+    assert run(["check", str(spec), "--engine", engine, "--format", "json"]) == 0
+    assert capsys.readouterr().out == plain
+    argv = ["check", str(spec), "--engine", engine, "--budget", budget, "--format", "json"]
+    assert run(argv) == 0
+    assert capsys.readouterr().out == plain
+    assert next(hours) > first or engine == "graph"
+
+
+@pytest.mark.parametrize("engine", ["explore", "smt"])
+def test_a_clock_that_is_asked_for_is_named_where_it_ends_a_search(
+    spec: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    hours = itertools.count(int(time.monotonic()) + 1, 3_600)
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(hours)))
+    budget = "states=100000,rlimit=10000000,seconds=60"
+    assert run(["check", str(spec), "--engine", engine, "--budget", budget]) == 3
+    told = " ".join(capsys.readouterr().out.split())
+
+    assert "time limit of 60 s (by the clock: another run may go further)" in told
+    assert "budget of" not in told
+
+
+@pytest.mark.parametrize(("engine", "part"), [("explore", "states=3"), ("smt", "rlimit=3")])
+def test_a_count_that_runs_out_within_a_time_limit_is_no_clock(
+    spec: Path, capsys: pytest.CaptureFixture[str], engine: str, part: str
+) -> None:
+    budget = f"{part},seconds=100000"
+    assert run(["check", str(spec), "--engine", engine, "--budget", budget]) == 3
+    told = " ".join(capsys.readouterr().out.split())
+
+    assert "budget of 3 st" in told
+    assert "clock" not in told
