@@ -55,6 +55,8 @@ class App {
     this.hits.clear();
     await this.load();
     this.step = this.steps ? Math.min(step ?? this.steps.last, this.steps.last) : null;
+    this.isStepping = step !== null && this.step !== null;
+    this.extras = this.scene ? placed(this) : new Map();
     this.told = false;
     this.fillAll();
     this.resize();
@@ -113,12 +115,17 @@ class App {
     return this.isOnlyCause && this.sliced !== null && !this.sliced.has(op);
   }
 
+  /** What the numbers along the top are. */
+  get axis() {
+    return this.scene?.held.axis ?? "";
+  }
+
   get first() {
     return this.violation?.at.find((place) => place.op >= 0)?.op ?? -1;
   }
 
   get current() {
-    return this.steps && this.step < this.steps.last ? this.steps.op[this.step] : -1;
+    return this.steps && this.isStepping ? this.steps.op[this.step] : -1;
   }
 
   /** What the painter is told. */
@@ -137,9 +144,16 @@ class App {
       focus: this.focus >= 0 ? this.focus : this.pinned,
       lit: this.lit,
       hits: this.hits,
-      arrows: [...slice.filter(({ before, after }) => !known.has(`${before} ${after}`)), ...this.litArrows],
-      axis: clean(this.view.layouts[this.violation ? this.violation.layout : 0]?.axis ?? "", 12),
+      extras: this.isOnlyCause && !this.cone ? this.extras : new Map(),
+      arrows: [...slice.filter((arrow) => !known.has(`${arrow.before} ${arrow.after}`) && this.#isYet(arrow)), ...this.litArrows],
+      axis: clean(this.axis.split(",")[0].slice(0, 10)),
     };
+  }
+
+  /** Whether an arrow of the cause leads between what has begun at the step that is open. */
+  #isYet({ before, after }) {
+    if (!this.isStepping || this.step === this.steps.last) return true;
+    return [before, after].every((op) => op < 0 || this.stateOf(op) !== "later");
   }
 
   get seenCamera() {
@@ -151,7 +165,8 @@ class App {
     if (!this.scene || this.pending) return;
     this.pending = requestAnimationFrame(() => {
       this.pending = 0;
-      this.paint();
+      if (this.isOnPaper) this.paint(paperCamera(this), 2);
+      else this.paint();
     });
   }
 
@@ -184,7 +199,7 @@ class App {
 
   /** What is drawn, as data: for tests. */
   drawn() {
-    const record = { boxes: [], arrows: [], brackets: [], labels: [], frontier: null };
+    const record = { boxes: [], arrows: [], extras: [], brackets: [], labels: [], frontier: null };
     const camera = this.scene ? this.seenCamera : null;
     if (this.scene) {
       const context = document.createElement("canvas").getContext("2d");
@@ -208,13 +223,13 @@ class App {
     const high = Math.ceil(scene.height * this.camera.scaleY + AXIS + 6);
     view.style.setProperty("--content", `${high}px`);
     const sizer = find("sizer");
-    sizer.style.width = `${Math.ceil(GUTTER + scene.span * this.camera.scaleX + 16)}px`;
+    sizer.style.width = `${Math.ceil(ORIGIN + scene.span * this.camera.scaleX + 16)}px`;
     sizer.style.height = `${high}px`;
   }
 
   get room() {
     const view = find("view");
-    return { width: view.clientWidth - GUTTER - 16, height: Number.parseFloat(getComputedStyle(view).maxHeight) - AXIS - 8 || view.clientHeight };
+    return { width: view.clientWidth - ORIGIN - 16, height: Number.parseFloat(getComputedStyle(view).maxHeight) - AXIS - 8 || view.clientHeight };
   }
 
   /** Choose a scale at which texts can be read, and go to what is illegal. */
@@ -222,13 +237,14 @@ class App {
     const { scene } = this;
     if (!scene) return;
     const { width, height } = this.room;
-    const readable = scene.step.width / scene.step.length;
+    const ops = [...(this.sliced ?? [])].filter((op) => op >= 0);
+    const readable = scene.readable(ops);
     const whole = width / scene.span;
-    if (whole >= 0.42 * readable) this.camera.scaleX = Math.min(whole, 2.4 * readable);
+    if (whole >= (ops.length ? 0.9 : 0.62) * readable) this.camera.scaleX = Math.min(whole, 1.8 * readable);
     else {
-      const ops = this.sliced ? [...this.sliced].filter((op) => op >= 0) : [];
       const { left, right } = ops.length ? scene.around(ops) : { left: 0, right: scene.span };
-      this.camera.scaleX = Math.min(readable, Math.max(0.62 * readable, width / (right - left + 2 * scene.step.length)));
+      const room = width / (right - left + 2 * scene.step.length);
+      this.camera.scaleX = Math.min(readable, Math.max(0.62 * readable, room));
     }
     this.camera.scaleY = Math.min(1.35, Math.max(0.8, height / scene.height));
     this.resize();
@@ -241,7 +257,7 @@ class App {
   fit() {
     const { scene } = this;
     const { width, height } = this.room;
-    this.camera.scaleX = Math.min(width / scene.span, (3 * scene.step.width) / scene.step.length);
+    this.camera.scaleX = Math.min(width / scene.span, 3 * scene.readable());
     this.camera.scaleY = Math.min(1.35, height / scene.height);
     this.resize();
     this.draw();
@@ -252,14 +268,14 @@ class App {
     const view = find("view");
     const [x, y] = [atX ?? view.clientWidth / 2, atY ?? view.clientHeight / 2];
     const { scaleX, scaleY } = this.camera;
-    const time = (x - GUTTER + view.scrollLeft) / scaleX;
+    const time = (x - ORIGIN + view.scrollLeft) / scaleX;
     const high = (y - AXIS + view.scrollTop) / scaleY;
-    const readable = this.scene.step.width / this.scene.step.length;
+    const readable = this.scene.readable();
     const least = Math.min(scaleX, (0.9 * this.room.width) / this.scene.span);
     this.camera.scaleX = Math.min(8 * readable, Math.max(least, scaleX * factor));
     this.camera.scaleY = Math.min(2, Math.max(Math.min(scaleY, 0.1), scaleY * factor ** 0.5));
     this.resize();
-    view.scrollTo(time * this.camera.scaleX - x + GUTTER, high * this.camera.scaleY - y + AXIS);
+    view.scrollTo(time * this.camera.scaleX - x + ORIGIN, high * this.camera.scaleY - y + AXIS);
     this.draw();
   }
 
@@ -268,7 +284,7 @@ class App {
     const view = find("view");
     const { x, y, width, height } = this.scene.box(op);
     const { scaleX, scaleY } = this.camera;
-    const wide = view.clientWidth - GUTTER;
+    const wide = view.clientWidth - ORIGIN;
     const high = view.clientHeight - AXIS;
     const [left, right] = [x * scaleX - view.scrollLeft, (x + width) * scaleX - view.scrollLeft];
     if (left < 40 || right > wide - 90) view.scrollLeft = x * scaleX - wide * 0.55;
@@ -336,7 +352,7 @@ class App {
     await this.grid.more();
     fill(card, ...cardOf(this, op));
     const [box, view] = [this.scene.box(op), find("view")];
-    const x = GUTTER + box.x * this.camera.scaleX - view.scrollLeft;
+    const x = ORIGIN + box.x * this.camera.scaleX - view.scrollLeft;
     const y = AXIS + (box.y + box.height) * this.camera.scaleY - view.scrollTop;
     const room = view.clientWidth - card.offsetWidth - 8;
     card.style.left = `${view.offsetLeft + Math.max(4, Math.min(x, room))}px`;
@@ -352,6 +368,7 @@ class App {
   go(step) {
     if (!this.steps || !this.steps.count) return;
     this.step = Math.max(0, Math.min(step, this.steps.last));
+    this.isStepping = true;
     fillStep(this);
     const op = this.steps.op[this.step];
     if (this.scene && op >= 0) this.bring(op);
@@ -402,7 +419,7 @@ class App {
     if (this.fileNumber) said.set("file", this.fileNumber);
     if (this.view) said.set("view", this.view.transport);
     if (this.violation) said.set("violation", this.chosen);
-    if (this.steps && this.step !== this.steps.last) said.set("step", this.step);
+    if (this.isStepping) said.set("step", this.step);
     if (this.pinned >= 0) said.set("op", this.pinned);
     const fragment = `#${said}`;
     if (fragment !== location.hash) history.replaceState(null, "", fragment);
@@ -450,6 +467,28 @@ class App {
 const kept = async (map, key, load) => {
   if (!map.has(key)) map.set(key, await load());
   return map.get(key);
+};
+
+/** Where what is no operation is drawn: after the last of its rank, or beside what it belongs to. */
+const placed = ({ scene, grid, violation }) => {
+  const found = new Map();
+  for (const { id, rank, text, state } of violation?.slice?.extra ?? []) {
+    const held = { rank, text: clean(text, 60), lane: 0, time: 0 };
+    const arrow = violation.slice.arrows.find(({ before, after }) => [before, after].includes(id));
+    const partner = arrow && Math.max(arrow.before, arrow.after);
+    if (state === "stands nowhere" && partner >= 0) {
+      const lane = { 1: 2, 2: 1 }[grid.lane[partner]] ?? 0;
+      held.lane = scene.hasLane[lane] ? lane : grid.lane[partner];
+      held.time = arrow.before === id ? Math.max(0, scene.left[partner] - scene.step.length) : scene.left[partner] + 0.3 * scene.step.length;
+    } else {
+      for (let lane = 0; lane < LANES.length; lane++) {
+        const end = scene.laneStart[rank * LANES.length + lane + 1];
+        if (end > scene.laneStart[rank * LANES.length + lane]) held.time = Math.max(held.time, scene.furthest[end - 1]);
+      }
+    }
+    found.set(id, held);
+  }
+  return found;
 };
 
 const lengthOf = (packed) => (Array.isArray(packed) ? packed.length : packed?.n ?? 0);
@@ -502,7 +541,7 @@ const fillStep = (app) => {
   const { steps, step, view, violation } = app;
   const isThere = Boolean(steps?.count);
   find("stepper").hidden = !view?.grid && !isThere;
-  for (const id of ["step-first", "step-back", "step-play", "step-on", "step-last", "slider"]) find(id).disabled = !isThere;
+  for (const id of ["step-buttons", "slider"]) find(id).hidden = !isThere;
   find("state").hidden = !isThere;
   if (!isThere) {
     fill(find("step-said"), clean(violation?.no_steps ?? view?.no_steps ?? "There is no execution to step through."));
@@ -537,6 +576,7 @@ const fillLegend = (app) => {
   items.push(make("li", {}, swatch(app, "", 0, "idle"), "idle"));
   if (app.scene.happened.includes(0)) items.push(make("li", {}, swatch(app, "F", 0, "begun"), "started, not done"), make("li", {}, swatch(app, "F", 0, "later"), "has not started"));
   if (app.violation) items.push(make("li", {}, make("span", { class: "ring", "aria-hidden": "true" }), "named by the rule"));
+  if (app.axis.includes(",")) items.push(make("li", {}, clean(app.axis, 80)));
   fill(find("legend"), ...items);
 };
 
@@ -640,7 +680,7 @@ const onPointer = (app) => {
   const opAt = (event) => {
     const [x, y] = [event.offsetX, event.offsetY];
     if (x < GUTTER || y < AXIS || !app.scene) return -1;
-    return app.scene.at((x - GUTTER + view.scrollLeft) / app.camera.scaleX, (y - AXIS + view.scrollTop) / app.camera.scaleY);
+    return app.scene.at((x - ORIGIN + view.scrollLeft) / app.camera.scaleX, (y - AXIS + view.scrollTop) / app.camera.scaleY);
   };
   canvas.addEventListener("pointerdown", (event) => {
     from = { x: event.clientX, y: event.clientY, left: view.scrollLeft, top: view.scrollTop, isMoved: false };
@@ -749,10 +789,10 @@ const PAPER = { width: 1040, height: 400 };
 
 const paperCamera = (app) => {
   const { scene } = app;
-  const readable = scene.step.width / scene.step.length;
-  const ops = app.sliced && (PAPER.width - GUTTER) / scene.span < 0.3 * readable ? [...app.sliced].filter((op) => op >= 0) : [];
+  const readable = scene.readable();
+  const ops = app.sliced && (PAPER.width - ORIGIN) / scene.span < 0.3 * readable ? [...app.sliced].filter((op) => op >= 0) : [];
   const { left, right, top } = ops.length ? scene.around(ops) : { left: 0, right: scene.span, top: 0 };
-  const scaleX = Math.min((PAPER.width - GUTTER - 8) / Math.max(right - left, 1e-9), 2.4 * readable);
+  const scaleX = Math.min((PAPER.width - ORIGIN - 8) / Math.max(right - left, 1e-9), 2.4 * readable);
   const scaleY = Math.min(1, Math.max((PAPER.height - AXIS) / scene.height, ops.length ? 0.7 : 0));
   const high = Math.min(PAPER.height, scene.height * scaleY + AXIS + 4);
   const panY = Math.max(0, Math.min(top * scaleY - 20, scene.height * scaleY + AXIS - high));

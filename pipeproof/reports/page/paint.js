@@ -13,15 +13,16 @@ const MANY = 6000;
 const GOLDEN = 137.508;
 
 const ARROWS = {
-  "next in the program": { token: "soft", dash: [], width: 1, isQuiet: true },
+  "next in the program": { token: "soft", dash: [], width: 1.25, isQuiet: true },
   "waits for": { token: "accent", dash: [6, 4], width: 2.25 },
   "taken for another message": { token: "accent", dash: [], width: 2.25 },
   "must come first, and nothing makes it": { token: "accent", dash: [2, 4], width: 2.25 },
   "the message that the receive names": { token: "soft", dash: [2, 3], width: 1.5 },
-  "puts what is read, or was there before": { token: "ink", dash: [5, 3], width: 1.25 },
+  "puts what is read, or was there before": { token: "ink", dash: [5, 3], width: 1.25, isNear: true },
   "makes the weights that are read": { token: "ink", dash: [8, 3, 2, 3], width: 1.25 },
 };
-const PLAIN_ARROW = { token: "ink", dash: [], width: 1.5 };
+const PLAIN_ARROW = { token: "ink", dash: [], width: 1.25 };
+const isLoud = (arrow) => ARROWS[arrow.means]?.token === "accent";
 
 class Palette {
   constructor() {
@@ -100,7 +101,7 @@ class Painter {
   }
 
   x(time) {
-    return GUTTER + time * this.scaleX - this.panX;
+    return ORIGIN + time * this.scaleX - this.panX;
   }
 
   y(height) {
@@ -108,7 +109,7 @@ class Painter {
   }
 
   time(x) {
-    return (x - GUTTER + this.panX) / this.scaleX;
+    return (x - ORIGIN + this.panX) / this.scaleX;
   }
 
   paint() {
@@ -121,7 +122,9 @@ class Painter {
     this.#clipped(GUTTER, AXIS, () => {
       this.#background();
       this.#boxes();
+      this.#extras();
       this.#frontier();
+      this.#place();
       this.#arrows();
       this.#rings();
       this.#pills();
@@ -212,7 +215,7 @@ class Painter {
     const height = Math.max(box.height * this.scaleY - (box.height * this.scaleY > 8 ? 1 : 0), 0.7);
     const state = shown.state(op);
     const isDimmed = shown.isDimmed(op);
-    context.globalAlpha = isDimmed ? DIM : 1;
+    context.globalAlpha = !isDimmed ? 1 : state === "later" ? 0.6 : DIM;
     const drawn = { x, y, width, height };
     if (isMany || width < 4 || height < 5) {
       context.fillStyle = state === "later" ? palette.beyond : look.fill;
@@ -332,20 +335,59 @@ class Painter {
   // arrows
 
   #arrows() {
-    for (const arrow of this.shown.arrows) {
-      if (arrow.before < 0 || arrow.after < 0 || arrow.before === arrow.after) continue;
-      const look = ARROWS[arrow.means] ?? PLAIN_ARROW;
-      const path = this.#path(arrow.before, arrow.after);
+    const isThere = (op) => op >= 0 || this.shown.extras.has(op);
+    const drawn = this.shown.arrows.filter(({ before, after, means, isLit }) =>
+      before !== after && isThere(before) && isThere(after) && (isLit || !ARROWS[means]?.isQuiet));
+    const paths = drawn.map((arrow) => [arrow, ARROWS[arrow.means] ?? PLAIN_ARROW, this.#path(arrow.before, arrow.after)]);
+    paths.sort(([one], [other]) => isLoud(one) - isLoud(other)); // what is loud lies on top
+    for (const [arrow, look, path] of paths) {
       this.#stroke(path, look, arrow.isLit);
       const { before, after, means, label } = arrow;
-      if (!look.isQuiet) this.#label(path, look, arrow);
       this.record?.arrows.push({ before, after, means, label: label ?? "", ...rounded(path.end) });
     }
+    for (const [arrow, look, path] of paths.reverse()) if (!look.isQuiet) this.#label(path, look, arrow);
+  }
+
+  /** What is no operation, as the end of a program or what stands nowhere: a dotted box. */
+  #extras() {
+    const { context, palette } = this;
+    for (const id of this.shown.extras.keys()) {
+      const { left, top, right, bottom, text } = this.#extra(id);
+      context.strokeStyle = palette.accent;
+      context.setLineDash([2, 3]);
+      context.lineWidth = 1.5;
+      context.fillStyle = palette.ground;
+      context.beginPath();
+      context.roundRect(left, top, right - left, bottom - top, 8);
+      context.fill();
+      context.stroke();
+      context.setLineDash([]);
+      context.font = `11px ${SANS}`;
+      context.textAlign = "center";
+      context.textBaseline = "middle";
+      context.fillStyle = palette.accent;
+      context.fillText(text, (left + right) / 2, (top + bottom) / 2 + 0.5);
+      this.labels.push({ x: left, y: top, width: right - left, height: bottom - top, text });
+      this.record?.extras.push({ id, text });
+    }
+  }
+
+  /** Where what is no operation is drawn: on its rank, beside what it is joined to. */
+  #extra(id) {
+    const { scene, context } = this;
+    const { rank, text, time, lane } = this.shown.extras.get(id);
+    context.font = `11px ${SANS}`;
+    const width = context.measureText(text).width + 14;
+    const left = this.x(time);
+    const height = Math.max(16, LANE_HEIGHTS[lane] * this.scaleY);
+    const top = this.y(rank * scene.rankHeight + scene.laneTop[lane]);
+    return { left, top, right: left + width, bottom: top + height, text };
   }
 
   /** A curve between two boxes: sideways where there is room between them, else up or down. */
   #path(before, after) {
     const side = (op) => {
+      if (op < 0) return this.#extra(op);
       const { x, y, width, height } = this.scene.box(op);
       const [left, top] = [this.x(x), this.y(y)];
       return { left, top, right: left + width * this.scaleX, bottom: top + height * this.scaleY };
@@ -364,8 +406,10 @@ class Painter {
     }
     const isDown = to.top > from.top;
     const part = isDown ? 0.36 : 0.64; // both ways of a cycle can be told apart
-    const x = from.left + (from.right - from.left) * part;
-    const toX = to.left + (to.right - to.left) * part;
+    const [near, far] = [Math.max(from.left, to.left), Math.min(from.right, to.right)];
+    const isOverlap = far - near > 30; // straight where one lies above the other
+    const x = isOverlap ? near + (far - near) * part : from.left + (from.right - from.left) * part;
+    const toX = isOverlap ? x : to.left + (to.right - to.left) * part;
     const [y, toY] = isDown ? [from.bottom, to.top] : [from.top, to.bottom];
     const bend = Math.max(14, Math.abs(toY - y) * 0.45) * (isDown ? 1 : -1);
     return curve([x, y], [x, y + bend], [toX, toY - bend], [toX, toY]);
@@ -395,15 +439,17 @@ class Painter {
     context.fill();
   }
 
-  #label({ at }, look, arrow) {
-    const said = arrow.label && arrow.means === "message" ? arrow.label
-      : arrow.label ? `${arrow.means}: ${arrow.label}` : arrow.means;
-    const text = clean(said, 48);
+  #label({ at, points: [from, , , to] }, look, arrow) {
+    const isPlain = arrow.means === "message" || look.isNear;
+    const text = clean(isPlain ? arrow.label : arrow.label ? `${arrow.means}: ${arrow.label}` : arrow.means, 48);
+    const least = look.isNear ? 160 : arrow.isLit ? 90 : 0;
+    if (!text || Math.hypot(to[0] - from[0], to[1] - from[1]) < least) return;
     this.context.font = `11px ${SANS}`;
     const width = this.context.measureText(text).width + 10;
-    for (const part of [0.5, 0.35, 0.65, 0.22, 0.78]) {
+    for (const part of isLoud(arrow) ? [0.5, 0.38, 0.62, 0.26, 0.74] : [0.5, 0.4, 0.6, 0.3, 0.7]) {
       const [x, y] = at(part);
-      const pill = { x: x - width / 2, y: y - 8, width, height: 16, text, token: look.token };
+      const left = Math.max(GUTTER + 2, Math.min(x - width / 2, this.width - width - 2));
+      const pill = { x: left, y: y - 8, width, height: 16, text, token: look.token };
       if (!this.labels.some((each) => isOver(each, pill))) {
         this.labels.push(pill);
         return;
@@ -417,6 +463,7 @@ class Painter {
     context.textAlign = "center";
     context.textBaseline = "middle";
     for (const { x, y, width, height, text, token } of this.labels) {
+      if (!token) continue;
       context.fillStyle = palette.ground;
       context.strokeStyle = palette[token];
       context.lineWidth = 1;
@@ -427,7 +474,7 @@ class Painter {
       context.fillStyle = palette[token];
       context.fillText(text, x + width / 2, y + height / 2 + 0.5);
     }
-    if (this.record) this.record.labels = this.labels.map(({ text }) => text);
+    if (this.record) this.record.labels = this.labels.filter(({ token }) => token).map(({ text }) => text);
   }
 
   // marks around boxes
@@ -436,12 +483,13 @@ class Painter {
     const { shown, palette } = this;
     for (const op of shown.hits) this.#ring(op, palette.hit, 2, 2, [3, 2]);
     for (const [op, how] of shown.lit) {
-      if (how !== "self") this.#ring(op, palette[how], 2, 1.5, how === "effect" ? [4, 3] : []);
+      const [colour, width] = how === "self" ? [palette.ink, 2] : [palette[how], 1.75];
+      this.#ring(op, colour, 2, width, how === "effect" ? [4, 3] : []);
     }
     for (const op of shown.named) if (op !== shown.first) this.#ring(op, palette.accent, 2, 2, []);
     if (shown.first >= 0) {
       this.#ring(shown.first, palette.accent, 3, 3.5, []);
-      this.#flag(shown.first);
+      this.#flag();
     }
     if (shown.focus >= 0) this.#ring(shown.focus, palette.focus, 5, 2, []);
     if (shown.current >= 0) {
@@ -461,18 +509,29 @@ class Painter {
     context.setLineDash([]);
   }
 
-  /** The rule stands at the first illegal event itself. */
-  #flag(op) {
-    const { context, palette } = this;
-    const [x, y, width, height] = this.#frame(this.scene.around([op]), 3);
-    const text = this.shown.rule;
+  /** The rule stands at the first illegal event itself: keep room for it, and for boxes named. */
+  #place() {
+    const { context, shown } = this;
+    for (const op of shown.named) {
+      const [x, y, width, height] = this.#frame(this.scene.around([op]), 2);
+      this.labels.push({ x, y, width, height, text: "" });
+    }
+    if (shown.first < 0) return;
+    const [x, y, , height] = this.#frame(this.scene.around([shown.first]), 3);
     context.font = `bold 11px ${SANS}`;
-    const wide = context.measureText(text).width + 12;
-    const isAbove = y - 19 > AXIS;
-    const box = { x: Math.min(x, this.width - wide - 4), y: isAbove ? y - 18 : y + height + 2, width: wide, height: 16 };
+    const width = context.measureText(shown.rule).width + 12;
+    const top = y - 18 > AXIS ? y - 16 : y + height;
+    this.flag = { x: Math.min(x - 1.5, this.width - width - 4), y: top, width, height: 16, text: shown.rule };
+    this.labels.push(this.flag);
+  }
+
+  #flag() {
+    const { context, palette } = this;
+    const { text, ...box } = this.flag;
+    context.font = `bold 11px ${SANS}`;
     context.fillStyle = palette.accent;
     context.beginPath();
-    context.roundRect(box.x, box.y, box.width, box.height, 3);
+    context.roundRect(box.x, box.y, box.width, box.height, [4, 4, 0, 0]);
     context.fill();
     context.fillStyle = palette.ground;
     context.textAlign = "left";
@@ -530,13 +589,13 @@ class Painter {
     context.fillRect(0, 0, this.width, AXIS);
     context.fillStyle = palette.line;
     context.fillRect(0, AXIS - 1, this.width, 1);
-    const every = nice(56 / this.scaleX);
+    const every = Math.max(nice(56 / this.scaleX), this.shown.axis === "steps" ? 1 : 0);
     const flag = scene.frontier === null ? null : this.#ending(this.x(scene.frontier));
     context.font = `10px ${SANS}`;
     context.textAlign = "center";
     context.textBaseline = "middle";
     context.fillStyle = palette.soft;
-    const first = Math.max(0, Math.ceil(this.time(GUTTER) / every));
+    const first = Math.max(0, Math.ceil(this.time(GUTTER + 4) / every));
     for (let k = first; k * every <= scene.span && this.x(k * every) < this.width; k++) {
       const x = this.x(k * every);
       if (flag && x > flag[0] - 14 && x < flag[1] + 14) continue;
@@ -544,7 +603,7 @@ class Painter {
       context.fillRect(x, AXIS - 5, 1, 4);
     }
     context.textAlign = "left";
-    context.fillText(clean(this.shown.axis, 11), 10, AXIS / 2);
+    context.fillText(this.shown.axis, 10, AXIS / 2);
   }
 
   #ending(at) {

@@ -23,7 +23,7 @@ const badge = (verdict) =>
   make("span", { class: `badge ${verdict in SIGNS ? verdict : "unknown"}` }, `${SIGNS[verdict] ?? "?"} ${verdict}`);
 
 const placeText = (place, path) => {
-  const file = clean(place.file || path || "", 120);
+  const file = clean((place.file || path || "").split("/").pop(), 80);
   return place.line ? `${file}:${place.line}:${place.column}` : file;
 };
 
@@ -56,7 +56,7 @@ const broken = (app, violation) => {
 };
 
 const placeButton = (app, place) => {
-  const inside = [make("code", {}, clean(place.text, 60)), make("span", {}, standing(place)), make("span", { class: "quiet" }, placeText(place, app.file.path))];
+  const inside = [make("code", {}, clean(place.text, 60)), make("span", {}, standing(place)), make("span", { class: "quiet", title: clean(place.file || app.file.path, 200) }, placeText(place, app.file.path))];
   if (place.op < 0) return make("span", { class: "place" }, ...inside);
   return make("button", { type: "button", class: "place", on: () => app.show(place.op) }, ...inside);
 };
@@ -91,19 +91,33 @@ const cause = (app, violation) => {
   const { grid } = app;
   const { slice } = violation;
   if (!grid || !slice) return [];
-  const loud = slice.arrows.filter((arrow) => arrow.before !== -1 && arrow.after !== -1 && !ARROWS[arrow.means]?.isQuiet);
-  const states = new Map(slice.states);
-  const rows = [];
-  for (const arrow of loud.slice(0, MOST_LISTED)) {
-    const said = arrow.means === "message" ? "message to" : arrow.means;
-    const label = arrow.label ? make("span", { class: "quiet" }, ` (${clean(arrow.label, 80)})`) : null;
-    rows.push(make("li", {}, opButton(app, arrow.before), make("span", {}, ` ${said} `), opButton(app, arrow.after), label));
-  }
+  const arrows = slice.arrows.filter(({ before, after, means }) => before !== -1 && after !== -1 && !ARROWS[means]?.isQuiet);
+  const loud = arrows.filter(isLoud).map((arrow) => joined(app, arrow));
+  const rest = arrows.filter((arrow) => !isLoud(arrow)).map((arrow) => joined(app, arrow));
   const notes = slice.notes.map(([op, said]) => make("li", {}, opButton(app, op), ` ${clean(said, 200)}`));
-  const open = violation.at.filter((place) => place.op >= 0 && states.has(place.op));
-  const stands = open.map((place) => make("li", {}, opButton(app, place.op), ` ${clean(states.get(place.op), 80)}`));
+  const states = new Map(slice.states);
+  const stands = violation.at.filter((place) => states.has(place.op)).map((place) => make("li", {}, opButton(app, place.op), `: ${clean(states.get(place.op), 80)}`));
   const left = slice.left_out ? make("p", { class: "quiet" }, `${slice.left_out} more events are part of the cause and are not drawn.`) : null;
-  return [heading("The cause"), make("ul", { class: "cause" }, ...stands, ...rows, ...notes), left].filter(Boolean);
+  const parts = [heading("The cause"), make("ul", { class: "cause" }, ...stands, ...loud, ...notes)];
+  if (rest.length) parts.push(make("details", { open: loud.length + notes.length < 3 }, make("summary", {}, `What leads to it (${rest.length})`), make("ul", {}, ...rest)));
+  return left ? [...parts, left] : parts;
+};
+
+const JOINS = {
+  message: ["sends", "to"],
+  "taken for another message": ["sends", "which is taken by"],
+  "puts what is read, or was there before": ["puts", "for"],
+  "makes the weights that are read": ["makes the weights,", "read by"],
+  "must come first, and nothing makes it": ["must come first, and nothing makes it come before", ""],
+  "the message that the receive names": ["is the message that is named by", ""],
+};
+
+/** An arrow as a sentence: one operation, what it does for the other, and the other. */
+const joined = (app, { before, after, means, label }) => {
+  const [does, to] = JOINS[means] ?? [means, ""];
+  const what = to ? clean(label || "something", 80) : "";
+  const more = !to && label ? make("span", { class: "quiet" }, ` (${clean(label, 80)})`) : null;
+  return make("li", {}, opButton(app, before), ` ${clean([does, what, to].filter(Boolean).join(" "))} `, opButton(app, after), more);
 };
 
 const opButton = (app, op) =>

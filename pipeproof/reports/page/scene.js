@@ -1,6 +1,7 @@
 // Where boxes lie: ranks as rows, lanes in them, time to the right.
 
 const GUTTER = 78;
+const ORIGIN = GUTTER + 7; // where time begins
 const AXIS = 24;
 const LANE_HEIGHTS = [28, 17, 17, 17];
 const LANE_GAP = 2;
@@ -140,6 +141,14 @@ class Scene {
     }
     lengths.sort((a, b) => a - b);
     return { length: lengths[lengths.length >> 2] || 1, width: letters * 12 * CHAR + 12 };
+  }
+
+  /** A scale at which the texts of operations can be read: those given, or as they usually are. */
+  readable(ops = []) {
+    const usual = this.step.width / this.step.length;
+    const wide = (op) => (Math.min(12, this.grid.said(op).length) * 11 * CHAR + 12) / (this.right[op] - this.left[op]);
+    const most = ops.length > 60 ? usual : Math.max(usual, ...ops.filter((op) => !this.isMark[op]).map(wide));
+    return Math.min(most, 1.9 * usual);
   }
 
   /** Where an operation lies: x and width in time, y and height in pixels at height 1. */
