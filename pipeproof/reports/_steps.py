@@ -20,7 +20,8 @@ def steps(scene: Scene, model: Model, events: IntArray) -> dict[str, Json]:
     """Return an execution as a page takes it.
 
     Args:
-        scene: what is shown; an event of nothing in it is of operation -1.
+        scene: what is shown; an event of nothing in it is of operation -1, the end of the program
+            of rank r of -2 - r.
         model: the schedule under a transport.
         events: the events in an order in which they can happen, without gates.
     """
@@ -45,8 +46,8 @@ def steps(scene: Scene, model: Model, events: IntArray) -> dict[str, Json]:
 
 
 def _owners(scene: Scene, frame: Frame, events: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the operation of each event, -1 for ends of programs, and its phase."""
-    op = np.full(len(events), -1, np.int64)
+    """Return the operation of each event, and its phase."""
+    op = np.where(events >= frame.ends, frame.ends - 2 - events, -1)
     phase = np.ones(len(events), np.int64)
     own = events < frame.ends
     if np.any(own):

@@ -155,16 +155,17 @@ def _view(view: Node, views: list[Node]) -> None:
     grid = grid_of(view, views)
     assert (view["no_grid"].value is None) == (grid is not None)
     size = 0 if grid is None else len(grid["rank"])
+    ranks = 0 if grid is None else grid["ranks"].number
     if grid is not None:
         assert len(view["layouts"]) > 0
         _grid(grid, size)
     for layout in view["layouts"]:
         _layout(layout, size)
     for violation in view["violations"]:
-        _violation(violation, len(view["layouts"]), size)
+        _violation(violation, len(view["layouts"]), size, ranks)
     if view["violations"].all():
         assert [each["first"].value for each in view["violations"]].count(True) <= 1
-    _steps(view["steps"], size)
+    _steps(view["steps"], size, ranks)
     assert view["steps"].is_nothing() or not view["violations"].all()
 
 
@@ -206,7 +207,7 @@ def _layout(layout: Node, size: int) -> None:
         assert (one >= frontier) if state == 0 else (one <= frontier)
 
 
-def _violation(violation: Node, layouts: int, size: int) -> None:
+def _violation(violation: Node, layouts: int, size: int, ranks: int) -> None:
     assert violation["layout"].number in range(max(layouts, 1))
     assert violation["own"].value in (True, False)
     assert violation["message"].text
@@ -216,7 +217,7 @@ def _violation(violation: Node, layouts: int, size: int) -> None:
         assert at["text"].text
     if not violation["slice"].is_nothing():
         _slice(violation["slice"], size)
-    _steps(violation["steps"], size)
+    _steps(violation["steps"], size, ranks)
     assert violation["steps"].is_nothing() == bool(violation["no_steps"].text)
 
 
@@ -234,12 +235,12 @@ def _slice(told: Node, size: int) -> None:
         assert pair[1].text
 
 
-def _steps(steps: Node, size: int) -> None:
+def _steps(steps: Node, size: int, ranks: int) -> None:
     if steps.is_nothing():
         return
     op, phase = steps["op"].ints(), steps["phase"].ints()
     assert len(op) == len(phase)
-    assert all(-1 <= each < size for each in op)
+    assert all(-2 - ranks < each < size for each in op)
     assert {*phase} <= {*range(len(steps["phases"]))}
     number, name, value = (
         steps[key].ints() for key in ("change_step", "change_name", "change_value")

@@ -204,6 +204,7 @@ def test_a_legal_schedule_is_drawn_as_its_timeline(page: Page) -> None:
     assert layout["frontier"].is_nothing()
     assert view["verdict"].text == "proved"
     assert not view["violations"].all()
+    assert sorted(view["steps"]["op"].ints())[:4] == [-5, -4, -3, -2]
     assert len(view["steps"]["op"]) > len(lane)
 
 
