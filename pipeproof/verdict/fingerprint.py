@@ -4,6 +4,7 @@ import json
 import posixpath
 import re
 from hashlib import sha256
+from pathlib import PurePath
 
 from pipeproof.verdict.verdict import Place, Violation
 
@@ -66,7 +67,7 @@ def named_below(path: str, folder: str) -> str:
         path: the file as it was named, absolute or from `folder`.
         folder: an absolute path.
     """
-    plain, base = path.replace("\\", "/"), folder.replace("\\", "/")
+    plain, base = PurePath(path).as_posix(), PurePath(folder).as_posix()
     from_there = posixpath.relpath(posixpath.join(base, plain), base)
     inside = from_there != ".." and not from_there.startswith("../")
     return from_there if inside else posixpath.basename(from_there)

@@ -128,12 +128,14 @@ class FileReport:
 class Result:
     """Everything that one run found, in the order in which it was asked for.
 
-    `baseline` says what became of the findings that were accepted before, where one was given.
+    `baseline` says what became of the findings that were accepted before, where one was given;
+    `exit_code` how the command ends, where that is known.
     """
 
     version: str
     files: tuple[FileReport, ...]
     baseline: Compared | None = None
+    exit_code: int | None = None
 
     @property
     def word(self) -> str:

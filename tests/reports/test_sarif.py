@@ -1,0 +1,454 @@
+"""SARIF: what is found, where it stands, how it comes to it, and what does not fit."""
+
+import json
+import random
+import zlib
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from pipeproof.errors import Problem
+from pipeproof.frontends import spec
+from pipeproof.ir.reading import ReadOptions
+from pipeproof.ir.source import Document
+from pipeproof.reports import sarif as report
+from pipeproof.reports._sarif_flow import STEPS
+from pipeproof.verdict.fingerprint import fingerprint
+from pipeproof.verdict.result import FileReport, Quote, Result
+from pipeproof.verdict.verdict import Outcome, Place, Seen, TraceStep, Undecided, Violation
+from tests.reports.made import (
+    DEADLOCK,
+    STRANDED,
+    accepted,
+    proved,
+    refuted,
+    transport,
+    unknown,
+    unreadable,
+    verdict,
+    whole,
+)
+from tests.reports.sarifs import checked, strings
+from tests.semantics.made import text as written
+
+Run = Any
+
+
+def told(*files: FileReport, code: int | None = None) -> Run:
+    return checked(report.render(Result("0.5.0", files, exit_code=code)))
+
+
+def one(*violations: Violation, path: str = "a.yaml", **more: Any) -> FileReport:
+    found = verdict(
+        transport("rendezvous", Outcome.REFUTED, *violations), outcome=Outcome.REFUTED, path=path
+    )
+    return FileReport(path, found, **more)
+
+
+def spots(result: Run) -> list[tuple[int, int, int]]:
+    regions = [
+        each["physicalLocation"]["region"]
+        for each in (*result["locations"], *result.get("relatedLocations", ()))
+    ]
+    return [(each["startLine"], each["startColumn"], each["endColumn"]) for each in regions]
+
+
+def test_a_broken_rule_is_an_error_at_its_first_place_told_once_for_all_transports() -> None:
+    first, second, warned = told(refuted())["results"]
+
+    assert (first["ruleId"], first["kind"], first["level"]) == ("PP301", "fail", "error")
+    assert first["message"]["text"] == (
+        "rank 0 waits at 0SEND_F1 for rank 1, which waits at 1SEND_B0 for rank 0 (under "
+        "rendezvous, rendezvous-edge, rendezvous-rank). Also at [r1.3 1SEND_B0](1)."
+    )
+    assert first["properties"]["transports"] == ["rendezvous", "rendezvous-edge", "rendezvous-rank"]
+    assert second["properties"]["transports"] == ["rendezvous", "rendezvous-edge"]
+    assert "Not reached: a deadlock comes before it." in second["message"]["text"]
+    assert (warned["ruleId"], warned["level"], warned["kind"]) == ("PP302", "warning", "fail")
+
+
+def test_places_have_regions_with_what_stands_there_and_are_linked_from_the_message() -> None:
+    result = told(refuted())["results"][0]
+    place, related = result["locations"][0], result["relatedLocations"][0]
+
+    assert spots(result) == [(6, 25, 33), (7, 4, 12)]
+    assert place["physicalLocation"]["region"]["snippet"] == {"text": "0SEND_F1"}
+    assert place["physicalLocation"]["artifactLocation"] == {
+        "uri": "crossed.yaml",
+        "uriBaseId": "%SRCROOT%",
+    }
+    assert place["logicalLocations"] == [
+        {"name": "0SEND_F1", "fullyQualifiedName": "r0.3", "kind": "operation"}
+    ]
+    assert related["message"] == {"text": "rank 1, position 3: 1SEND_B0"}
+
+
+def test_an_execution_is_a_thread_flow_a_rank_in_one_order() -> None:
+    (flow,) = told(refuted())["results"][0]["codeFlows"]
+    steps = {
+        step["executionOrder"]: (thread["id"], step["location"]["message"]["text"])
+        for thread in flow["threadFlows"]
+        for step in thread["locations"]
+    }
+
+    assert [thread["id"] for thread in flow["threadFlows"]] == ["rank 0", "rank 1"]
+    assert [steps[n] for n in (1, 2, 3, 14)] == [
+        ("rank 0", "rank 0: 0F0 starts"),
+        ("rank 0", "rank 0: 0F0 ends"),
+        ("rank 1", "rank 1: 1RECV_F0 starts"),
+        ("rank 1", "rank 1: 1SEND_B0 starts"),
+    ]
+    assert flow["message"]["text"] == "An execution under rendezvous that shows it."
+
+
+def test_events_at_the_places_of_a_violation_are_essential() -> None:
+    (flow,) = told(refuted())["results"][0]["codeFlows"]
+    essential = [
+        step["location"]["logicalLocations"][0]["fullyQualifiedName"]
+        for thread in flow["threadFlows"]
+        for step in thread["locations"]
+        if step["importance"] == "essential"
+    ]
+
+    assert essential == ["r0.3", "r1.3"]
+
+
+def document(*programs: str, **keys: object) -> Document:
+    made = written(*programs, **keys).replace("ranks: [", "ranks: [\n  ").replace('", "', '",\n  "')
+    return spec.read(made, "a.yaml", ReadOptions())[0]
+
+
+def lines_of(violation: Violation, made: Document) -> list[tuple[int, int, int]]:
+    run = told(one(violation, document=made))
+    (flow,) = run["results"][0]["codeFlows"]
+    steps = [step for thread in flow["threadFlows"] for step in thread["locations"]]
+    regions = [
+        each["location"]["physicalLocation"]["region"]
+        for each in sorted(steps, key=lambda step: step["executionOrder"])
+    ]
+    return [(each["startLine"], each["startColumn"], each["endColumn"]) for each in regions]
+
+
+def traced(*steps: tuple[str, str, int, int]) -> Violation:
+    return replace(STRANDED, trace=tuple(TraceStep(*step) for step in steps))
+
+
+def test_each_event_stands_at_the_line_of_its_own_operation() -> None:
+    made = document("0F0; SEND F0.0 to=1", "RECV F0.0 from=0; 1F0")
+    violation = traced(
+        ("0F0", "done", 0, 0),
+        ("SEND F0.0 to=1", "start", 0, 1),
+        ("F0.0", "arrived", 1, 0),
+        ("end of program", "done", 1, 2),
+    )
+
+    assert lines_of(violation, made) == [(4, 4, 7), (4, 9, 13), (5, 4, 8), (5, 22, 25)]
+
+
+def test_the_second_copy_of_a_program_stands_where_the_first_does() -> None:
+    made = document("0F0; 0B0; 0STEP")
+    violation = traced(("0B0", "start", 0, 4), ("0STEP", "done", 0, 5))
+
+    assert lines_of(violation, made) == [(4, 9, 12), (4, 14, 19)]
+
+
+def test_a_message_of_a_group_stands_at_its_own_member() -> None:
+    made = document("[SEND m to=1 | SEND n to=1]", "[RECV m from=0 | RECV n from=0]")
+    violation = traced(
+        ("[SEND m to=1 | SEND n to=1]", "start", 0, 0),
+        ("n", "drained", 0, 0),
+        ("m", "arrived", 1, 0),
+        ("n", "arrived", 1, 0),
+    )
+
+    assert lines_of(violation, made) == [(4, 5, 9), (4, 19, 23), (5, 5, 9), (5, 21, 25)]
+
+
+def test_an_event_of_no_operation_in_the_file_stands_at_the_file() -> None:
+    made = replace(document("0F0", ""), places=spec_nowhere())
+
+    assert lines_of(traced(("0F0", "done", 0, 0), ("x", "done", 1, 0)), made) == [(1, 1, 1)] * 2
+
+
+def spec_nowhere() -> Any:
+    class Nowhere:
+        def place(self, row: int) -> tuple[int, int]:
+            return 0, 0
+
+    return Nowhere()
+
+
+def test_a_long_execution_is_cut_from_the_front_and_says_so() -> None:
+    steps = tuple(("0F0", "start", 0, n) for n in range(1_500))
+    result = told(one(traced(*steps)))["results"][0]
+    (thread,) = result["codeFlows"][0]["threadFlows"]
+
+    assert [thread["locations"][at]["executionOrder"] for at in (0, -1)] == [501, 1_500]
+    assert "the last 1000 of 1500 events are told" in result["message"]["text"]
+
+
+def test_what_a_file_of_many_executions_has_no_room_for_is_left_out_and_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(report, "_ROOMS", ((35, 100),))
+    many = tuple(replace(DEADLOCK, message=f"0F{n} waits") for n in range(5))
+    results = told(one(*many))["results"]
+    events = [
+        sum(len(thread["locations"]) for thread in each["codeFlows"][0]["threadFlows"])
+        if "codeFlows" in each
+        else 0
+        for each in results[:-1]
+    ]
+
+    assert events == [14, 14, 7, 0, 0]
+    assert "Of its execution the last 7 of 14 events are told." in results[2]["message"]["text"]
+    assert "Its execution does not fit in here" in results[3]["message"]["text"]
+
+
+def test_no_more_results_are_told_than_there_is_room_for_and_errors_come_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(report, "_ROOMS", ((100, 20),))
+    bad = tuple(replace(STRANDED, message=f"0F{n} waits", at=()) for n in range(19))
+    run = told(unknown(), one(*bad), one(STRANDED, STRANDED))
+    notes = run["invocations"][0]["toolExecutionNotifications"]
+
+    assert [each["level"] for each in run["results"]] == ["error"] * 20
+    assert [each["message"]["text"] for each in notes] == [
+        "4 results more are not told here; `pipeproof check` tells them all."
+    ]
+
+
+def test_a_file_that_would_become_too_large_loses_executions_and_then_results(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    noise = random.Random(1)
+    bad = [replace(DEADLOCK, message=noise.randbytes(900).hex()) for _ in range(60)]
+    sizes = []
+    for most in (200_000, 80_000, 60_000):
+        monkeypatch.setattr(report, "_BYTES", most)
+        monkeypatch.setattr(report, "_ROOMS", ((10_000, 100), (0, 100), (0, 20)))
+        text = report.render(Result("0", (one(*bad),)))
+        (run,) = json.loads(text)["runs"]
+        sizes.append((len(run["results"]), "codeFlows" in run["results"][0]))
+        assert len(zlib.compress(text.encode())) <= most
+
+    assert sizes == [(61, True), (61, False), (20, False)]
+
+
+def test_the_limits_are_those_of_github() -> None:
+    assert report._ROOMS[0][1] == 25_000
+    assert 9_000_000 < report._BYTES < 10_000_000
+    assert STEPS == 1_000
+
+
+def test_an_unknown_rule_is_open_and_no_failure() -> None:
+    (result,) = told(unknown())["results"]
+
+    assert (result["kind"], result["level"], result["ruleId"]) == ("open", "none", "PP501")
+    assert result["message"]["text"] == (
+        "not decided: storage is not judged by this version (under buffered)"
+    )
+    assert spots(result) == [(1, 1, 1)]
+
+
+def test_what_differs_only_by_its_transport_is_told_once() -> None:
+    names = ("gloo", "nccl", "mpi")
+    open_ = [
+        transport(n, Outcome.UNKNOWN, unknown=(Undecided("PP501", f"no room under {n}"),))
+        for n in names
+    ]
+    found = verdict(*open_, outcome=Outcome.UNKNOWN, path="a.yaml")
+    (result,) = told(FileReport("a.yaml", found))["results"]
+
+    assert result["message"]["text"] == "not decided: no room under gloo (under gloo, nccl, mpi)"
+
+
+def test_a_file_that_was_not_judged_is_a_result_and_a_notification() -> None:
+    run = told(unreadable(), *whole().files[-2:], code=101)
+    invocation = run["invocations"][0]
+
+    assert [(each["ruleId"], each["level"]) for each in run["results"]] == [
+        ("malformed-file", "error"),
+        ("not-judged", "none"),
+        ("not-supported", "none"),
+    ]
+    assert spots(run["results"][0]) == [(3, 7, 7)]
+    assert [
+        (each["descriptor"]["id"], each["level"])
+        for each in invocation["toolExecutionNotifications"]
+    ] == [("malformed-file", "error"), ("not-judged", "error"), ("not-supported", "warning")]
+    assert (invocation["executionSuccessful"], invocation["exitCode"]) == (False, 101)
+
+
+@pytest.mark.parametrize(("code", "well"), [(0, True), (1, True), (3, True), (130, False)])
+def test_a_run_is_successful_unless_something_could_not_be_judged(code: int, well: bool) -> None:  # noqa: FBT001
+    invocation = told(proved(), refuted(), unknown(), code=code)["invocations"][0]
+
+    assert invocation == {
+        "executionSuccessful": well,
+        "exitCode": code,
+        "toolExecutionNotifications": [],
+    }
+
+
+def test_what_is_proved_has_no_result_and_its_rules_are_listed() -> None:
+    run = told(proved())
+
+    assert run["results"] == []
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == [
+        "PP101",
+        "PP205",
+        "PP301",
+        "PP501",
+    ]
+    assert run["properties"] == {
+        "verdict": "proved",
+        "files": {"proved": 1, "refuted": 0, "unknown": 0, "error": 0},
+    }
+
+
+def test_a_rule_comes_with_its_help() -> None:
+    rule = told(refuted())["tool"]["driver"]["rules"][3]
+
+    assert (rule["id"], rule["name"]) == ("PP302", "depends-on-buffering")
+    assert rule["defaultConfiguration"] == {"level": "warning"}
+    assert "**Why it breaks training:** " in rule["help"]["markdown"]
+    assert rule["shortDescription"]["text"].startswith("depends-on-buffering: ")
+
+
+def test_a_result_has_the_fingerprint_of_its_finding() -> None:
+    results = told(refuted())["results"]
+
+    assert [each["partialFingerprints"]["pipeproof/v1"] for each in results[:2]] == [
+        fingerprint("crossed.yaml", DEADLOCK),
+        fingerprint("crossed.yaml", STRANDED),
+    ]
+
+
+def test_findings_with_one_fingerprint_are_all_told() -> None:
+    moved = replace(STRANDED, at=(STRANDED.at[0]._replace(position=9),))
+
+    assert len(told(one(STRANDED, moved))["results"]) == 3
+
+
+def test_an_accepted_finding_is_suppressed_and_the_others_are_not() -> None:
+    result = accepted()
+    run = checked(report.render(result))
+
+    assert [len(each["suppressions"]) for each in run["results"]].count(1) >= 1
+    for each in run["results"]:
+        for suppressed in each["suppressions"]:
+            assert (suppressed["kind"], suppressed["status"]) == ("external", "accepted")
+            assert "It is accepted by the baseline on" in each["message"]["text"]
+    assert all("suppressions" not in each for each in told(refuted())["results"])
+
+
+def test_what_was_seen_on_tensors_stands_in_the_properties() -> None:
+    seen = replace(DEADLOCK, seen=Seen("confirmed", "both wait", "linear"))
+    result = told(one(seen))["results"][0]
+
+    assert result["properties"]["confirmation"] == {
+        "answer": "confirmed",
+        "why": "both wait",
+        "witness": "linear",
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "uri", "base"),
+    [
+        ("specs/a b.yaml", "specs/a%20b.yaml", "%SRCROOT%"),
+        ("./specs//a.yaml", "specs/a.yaml", "%SRCROOT%"),
+        ("many.yaml#3", "many.yaml", "%SRCROOT%"),
+        ("../other/a.yaml", "a.yaml", "OUTSIDE"),
+        ("/etc/a.yaml", "a.yaml", "OUTSIDE"),
+        ("<stdin>", "%3Cstdin%3E", None),
+        ("a:b?c#d.yaml", "a%3Ab%3Fc%23d.yaml", "%SRCROOT%"),
+        ("javascript:alert(1)", "javascript%3Aalert%281%29", "%SRCROOT%"),
+        ("é\udcff.yaml", "%C3%A9%FF.yaml", "%SRCROOT%"),
+        ("1F1B", "1F1B", "%SRCROOT%"),
+    ],
+)
+def test_files_are_named_from_where_the_command_runs(
+    path: str, uri: str, base: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    where = told(one(STRANDED, path=path))["results"][0]["locations"][0]["physicalLocation"]
+
+    assert where["artifactLocation"]["uri"] == uri
+    assert where["artifactLocation"].get("uriBaseId") == base
+
+
+def test_an_absolute_path_below_the_folder_is_told_from_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "odd#3").touch()
+    runs = [
+        told(one(STRANDED, path=path)) for path in (f"{tmp_path}/x/a.yaml", "x/a.yaml", "odd#3")
+    ]
+    uris = [
+        run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"] for run in runs
+    ]
+
+    assert [each["uri"] for each in uris] == ["x/a.yaml", "x/a.yaml", "odd%233"]
+    assert runs[0] == runs[1]
+    assert str(tmp_path) not in json.dumps(runs)
+
+
+def test_a_program_in_another_file_is_told_there() -> None:
+    quotes = MappingProxyType({3: Quote(2, 5, "0F0,0SEND_F1", "x/run.csv")})
+    made = replace(document("0F0"), origin=MappingProxyType({"path": "x/run.csv"}))
+    violation = replace(traced(("0F0", "start", 0, 0)), at=STRANDED.at)
+    result = told(one(violation, quotes=quotes, document=made))["results"][0]
+    step = result["codeFlows"][0]["threadFlows"][0]["locations"][0]
+    uris = [
+        each["physicalLocation"]["artifactLocation"]["uri"]
+        for each in (result["locations"][0], step["location"])
+    ]
+
+    assert uris == ["x/run.csv", "x/run.csv"]
+
+
+HOSTILE = (
+    "[click](https://evil.example)",
+    "[a](javascript:alert(1))",
+    "{0} {{1}}",
+    "a\n::error::b\r\x1b[31m\x00",
+    "\u202eevil\u2066",
+    "</script><b>",
+    '"quoted" \\ back',
+    "\ud800",
+    "x" * 200_000,
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_no_text_of_a_file_adds_a_link_a_placeholder_or_a_control_character(text: str) -> None:
+    place = Place(0, 1, text, 1, 0, 0)
+    other = Place(1, 1, text, 2, 0, 0)
+    trace = (TraceStep(text, "start", 0, 1), TraceStep(text, "drained", 0, 1))
+    hostile = Violation("PP301", text, text, (place, other), 1, trace, first=True)
+    quotes = MappingProxyType({1: Quote(1, 1, text), 2: Quote(1, 3, f"  {text}")})
+    problem = Problem(f"{text[:100]}.yaml", 1, 1, text, text)
+    bad = (
+        one(hostile, quotes=quotes),
+        FileReport("b", problems=(problem,)),
+        FileReport("c", unsupported=text),
+    )
+    run = told(*bad)
+    messages = [each["message"]["text"] for each in run["results"]]
+
+    assert all(len(each) < 7_000 for each in strings(run["results"]))
+    assert "evil.example" not in "".join(
+        part for message in messages for part in message.split("](")[1:]
+    )
+
+
+def test_equal_results_are_equal_bytes() -> None:
+    assert report.render(whole()) == report.render(whole())
+    assert report.render(whole()).count("\n") > len(whole().files)
