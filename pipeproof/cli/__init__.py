@@ -41,7 +41,8 @@ class _Subcommands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         known = self.list_commands(ctx)
-        if not args[0].startswith("-") and args[0] not in known:
+        is_unknown = not args[0].startswith("-") and args[0] not in known
+        if is_unknown and not ctx.resilient_parsing:  # as it is while a shell completes
             ctx.fail(f"No such command {printable(args[0])}{did_you_mean(args[0], known)}.")
         return super().resolve_command(ctx, args)
 
@@ -111,4 +112,7 @@ def _invoke(argv: list[str]) -> int:
 def _completed(instruction: str) -> int:
     from click.shell_completion import shell_complete  # noqa: PLC0415  only the shell asks
 
+    from pipeproof.cli._complete import complete_all  # noqa: PLC0415  so it is here
+
+    complete_all(GROUP)
     return shell_complete(GROUP, {}, "pipeproof", COMPLETE, instruction)

@@ -11,12 +11,12 @@ from pipeproof.ir.sizes import UNIT, read_size
 if TYPE_CHECKING:
     from pipeproof.proofs.asked import Effort
 
-__all__ = ["budget_option", "effort"]
+__all__ = ["PARTS", "budget_option", "effort"]
 
 _OPTION = "--budget"
 _MOST = 2**32 - 1  # that the solver counts to
 _SECONDS = re.compile(r"\d{1,9}(\.\d{1,9})?")
-_PARTS = {
+PARTS = {
     "states": f"states=N, a whole number from 1 to {_MOST}",
     "seconds": "seconds=S, as 60 or 0.5",
     "memory": "memory=SIZE, as 2GiB",
@@ -42,9 +42,9 @@ def effort(written: str | None) -> "Effort":
     parts: dict[str, str] = {}
     for each in written.split(",") if written is not None else ():
         name, _, amount = each.strip().partition("=")
-        if name not in _PARTS:
-            known = ", ".join(_PARTS)
-            _refuse(f"{printable(name)}; known: {known}{did_you_mean(name, _PARTS)}")
+        if name not in PARTS:
+            known = ", ".join(PARTS)
+            _refuse(f"{printable(name)}; known: {known}{did_you_mean(name, PARTS)}")
         if name in parts:
             _refuse(f"'{name}' stands twice; write each part once")
         parts[name] = amount
@@ -84,7 +84,7 @@ def _memory(parts: dict[str, str]) -> int | None:
 
 
 def _no_part(name: str, text: str) -> NoReturn:
-    _refuse(f"{printable(text)} is no number of that; write {_PARTS[name]}")
+    _refuse(f"{printable(text)} is no number of that; write {PARTS[name]}")
 
 
 def _refuse(said: str) -> NoReturn:

@@ -2,6 +2,7 @@
 
 import click
 
+from pipeproof.cli import COMPLETE
 from pipeproof.cli._output import emit
 
 __all__ = ["command"]
@@ -11,7 +12,7 @@ __all__ = ["command"]
 @click.argument("shell", type=click.Choice(["bash", "fish", "zsh"]))
 @click.pass_context
 def command(context: click.Context, shell: str) -> int:
-    """Print the completion script for SHELL.
+    """Print the script that completes subcommands, options and what they take in SHELL.
 
     bash: eval "$(pipeproof completion bash)" in ~/.bashrc; zsh: the same in ~/.zshrc;
     fish: pipeproof completion fish > ~/.config/fish/completions/pipeproof.fish
@@ -22,5 +23,5 @@ def command(context: click.Context, shell: str) -> int:
     if kind is None:
         said = f"click completes nothing in {shell}"
         raise click.UsageError(said)
-    emit(kind(context.find_root().command, {}, "pipeproof", "_PIPEPROOF_COMPLETE").source())
+    emit(kind(context.find_root().command, {}, "pipeproof", COMPLETE).source())
     return 0
