@@ -27,6 +27,7 @@ __all__ = [
     "lowered",
     "models",
     "rules",
+    "trace_rules",
     "transports_of",
 ]
 
@@ -34,6 +35,13 @@ __all__ = [
 def rules() -> tuple[Rule, ...]:
     """Return every rule in order of its code."""
     return all_rules()
+
+
+def trace_rules() -> tuple[Rule, ...]:
+    """Return every rule of traces of real runs, which no schedule alone breaks."""
+    from pipeproof.semantics.rules import traces  # noqa: PLC0415  only asked for by `explain`
+
+    return traces.trace_rules()
 
 
 def judge(

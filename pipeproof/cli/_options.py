@@ -153,7 +153,7 @@ def asked(values: Asking, engine: str = "graph") -> "Asked":
         click.BadParameter: a transport or rule has no such name.
     """
     from pipeproof.api import Asked  # noqa: PLC0415  what judges is imported when needed
-    from pipeproof.ir.codes import CODES  # noqa: PLC0415
+    from pipeproof.ir.codes import CODES, OF_TRACES  # noqa: PLC0415
     from pipeproof.ir.transport import names  # noqa: PLC0415
 
     known = names()
@@ -163,8 +163,12 @@ def asked(values: Asking, engine: str = "graph") -> "Asked":
     select, ignore = values.get("select", ()), values.get("ignore", ())
     for option, prefixes in (("--select", select), ("--ignore", ignore)):
         for prefix in prefixes:
-            if not any(code.startswith(prefix) for code in CODES):
+            meant = {code for code in CODES if code.startswith(prefix)}
+            if not meant:
                 _refuse(option, prefix, CODES)
+            if option == "--select" and meant <= OF_TRACES:
+                said = f"{prefix} is judged of traces, by `pipeproof conform`"
+                raise click.BadParameter(said, param_hint=option)
     return Asked(
         transports=values["transport"],
         profile=values["profile"],

@@ -22,9 +22,9 @@ __all__ = ["command"]
 )
 def command(rule: str | None, format_: str) -> int:
     """Explain the rule of this CODE or NAME; without one, list all rules."""
-    from pipeproof.api import rules  # noqa: PLC0415  imported when needed
+    from pipeproof.api import rules, trace_rules  # noqa: PLC0415  imported when needed
 
-    every = sorted(rules(), key=lambda each: each.code)
+    every = sorted((*rules(), *trace_rules()), key=lambda each: each.code)
     shown = every if rule is None else [_named(rule, every)]
     if format_ == "json":
         emit(json.dumps([_object(each) for each in shown], indent=1) + "\n")

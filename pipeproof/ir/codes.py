@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-__all__ = ["CODES"]
+__all__ = ["CODES", "OF_TRACES"]
 
 _NAMES = {
     1: "missing-operation duplicate-operation unknown-identity misplaced-operation "
@@ -29,3 +29,6 @@ CODES: Mapping[str, str] = MappingProxyType(
     }
 )
 """Every code of the language, also of rules that this version does not judge, with its name."""
+
+OF_TRACES = frozenset({"PP901", "PP903"})
+"""The codes of rules that traces of real runs break, and no schedule."""

@@ -25,6 +25,7 @@ LIMITS: Mapping[str, int] = MappingProxyType(
     {
         "bytes": 8_000_000,
         "csv-bytes": 64_000_000,
+        "trace-bytes": 128_000_000,
         "depth": 16,
         "ranks": 1_024,
         "instructions": 2_000_000,

@@ -20,6 +20,7 @@ def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         "Asked": Asked,
         "judge": lambda *asked: made.judge(*asked),  # noqa: PLW0108  a test may replace it
         "rules": lambda: RULES,
+        "trace_rules": lambda: (),
         "as_run": lambda document: f'{{"name":"{document.name}"}}',
     }
     for name, value in contents.items():

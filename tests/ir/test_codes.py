@@ -1,5 +1,6 @@
-from pipeproof.ir.codes import CODES
+from pipeproof.ir.codes import CODES, OF_TRACES
 from pipeproof.semantics.rules import all_rules
+from pipeproof.semantics.rules.traces import trace_rules
 
 
 def test_codes_are_those_of_the_language() -> None:
@@ -20,3 +21,9 @@ def test_a_code_never_changes_its_name() -> None:
 
 def test_every_rule_has_its_code_and_name_here() -> None:
     assert {rule.code: rule.name for rule in all_rules()}.items() <= CODES.items()
+
+
+def test_the_rules_of_traces_are_those_that_no_schedule_breaks() -> None:
+    assert {rule.code for rule in trace_rules()} == OF_TRACES
+    assert {rule.code for rule in all_rules()}.isdisjoint(OF_TRACES)
+    assert {rule.code: rule.name for rule in trace_rules()}.items() <= CODES.items()

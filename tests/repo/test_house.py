@@ -1,5 +1,6 @@
 """The house is in order: tests mirror modules, rules have pages, pages tell the truth."""
 
+import json
 import re
 import tomllib
 from dataclasses import dataclass
@@ -11,6 +12,9 @@ import yaml
 
 import pipeproof
 from pipeproof.api import judge_text
+from pipeproof.cli import run
+from pipeproof.semantics.logic import Rule
+from pipeproof.semantics.rules.traces import trace_rules
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "pipeproof"
@@ -21,6 +25,9 @@ RULE_TESTS = Path("semantics/rules/test_rules.py")
 LONGEST = 400
 ONE_FILE_SO_THAT_IT_NEEDS_NOTHING_OF_THE_PACKAGE = {"pipeproof/recheck.py"}
 FENCE = re.compile(r"^```yaml (refuted|proved)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OF_TRACE = re.compile(
+    r"^```(yaml schedule|json refuted|json conforms)\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
 HEADINGS = ["What it is", "Why it breaks training", "Example", "Fixed", "Source"]
 
 
@@ -99,7 +106,7 @@ def test_every_rule_has_a_page_and_every_page_a_rule() -> None:
 
 @pytest.mark.parametrize("module", rule_modules(), ids=lambda module: module.stem)
 def test_a_rule_is_named_as_its_module_and_its_page(module: Path) -> None:
-    rule = import_module(f"pipeproof.semantics.rules.{module.stem}").RULE
+    rule = import_module(".".join(("pipeproof", *module.with_suffix("").parts))).RULE
 
     assert rule.name.replace("-", "_") == module.stem
     assert page_names()[module.stem] == f"{rule.code} {rule.name}"
@@ -112,7 +119,11 @@ def test_a_page_has_its_title_its_sections_and_both_blocks(page: Path) -> None:
 
     assert text.startswith(f"# {code} {name}\n")
     assert re.findall(r"^## (.+)$", text, re.MULTILINE) == HEADINGS
-    assert [said for said, _ in FENCE.findall(text)] == ["refuted", "proved"]
+    if code in {rule.code for rule in trace_rules()}:
+        said = [said for said, _ in OF_TRACE.findall(text)]
+        assert said == ["yaml schedule", "json refuted", "json conforms"]
+    else:
+        assert [said for said, _ in FENCE.findall(text)] == ["refuted", "proved"]
 
 
 @pytest.mark.parametrize("block", blocks(), ids=lambda block: block.id)
@@ -122,6 +133,23 @@ def test_what_a_page_says_is_so(block: Block) -> None:
     assert verdict.verdict == block.said
     if block.said == "refuted":
         assert verdict.first_rule == first_rule_expected(block)
+
+
+@pytest.mark.parametrize("rule", trace_rules(), ids=lambda rule: rule.name)
+def test_what_a_page_says_of_a_trace_is_so(rule: Rule, tmp_path: Path) -> None:
+    text = (PAGES / f"{rule.code}-{rule.name}.md").read_text(encoding="utf-8")
+    (_, schedule), (_, refuted), (_, conforms) = OF_TRACE.findall(text)
+    file, trace = tmp_path / "schedule.yaml", tmp_path / "trace.json"
+    file.write_text(schedule, encoding="utf-8")
+
+    trace.write_text(refuted, encoding="utf-8")
+    report = tmp_path / "report.json"
+    assert run(["conform", str(trace), str(file), "--format", "json", "-o", str(report)]) == 1
+    (transport,) = json.loads(report.read_text(encoding="utf-8"))["transports"]
+    assert [each["rule"] for each in transport["violations"]] == [rule.code]
+
+    trace.write_text(conforms, encoding="utf-8")
+    assert run(["conform", str(trace), str(file), "-o", str(report)]) == 0
 
 
 def first_rule_expected(block: Block) -> str:

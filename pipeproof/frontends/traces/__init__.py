@@ -1,0 +1,1 @@
+"""Traces of real runs, one dialect a file; reading never judges."""

@@ -1,0 +1,262 @@
+"""Whether any setting of the ranks' clocks makes a trace an execution, across ranks.
+
+An operation has begun and ended somewhere within its span: a span may begin with waiting, and end
+with work of the host. So of two events, of which one comes before the other in every execution, the
+span of the first must not begin after the span of the second has ended. Clocks of ranks differ by
+an offset that stays the same; each rank is set later by as little as it must be, as Bellman and
+Ford relax a path. What has to be set later for ever has no setting at all.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeproof.ir.operations import IntArray
+from pipeproof.ir.recorded import Span, micros_text
+from pipeproof.semantics.model import Graph, Model
+from pipeproof.semantics.spans._offence import Offence, called
+from pipeproof.semantics.spans.matching import Matched
+
+__all__ = ["against"]
+
+_EARLIEST = -(2**62)
+_PICOSECONDS = 10**3  # ticks in one: times fit into int64 for three months
+
+
+class _Pair(NamedTuple):
+    """A cause and an effect, by instruction, and their step."""
+
+    cause: int
+    effect: int
+    step: int
+
+
+def against(
+    model: Model, found: Matched, *, skew: int | None = None, tolerance: int = 0
+) -> list[Offence]:
+    """Return why a trace is no execution under the model's transport, though each rank ran its own.
+
+    Args:
+        model: the schedule under a transport.
+        found: the trace, in which every rank ran its program.
+        skew: how many ticks clocks of two ranks differ by at most; None for any number.
+        tolerance: how many ticks an effect may end before its cause begins.
+    """
+    seen = _Seen(model, found, tolerance)
+    graph = model.happens_before
+    levels, reached = _levels(graph)
+    never = [i for i in seen.instructions if not reached[2 * i + 1]]
+    if never:
+        span = min((seen.spans[0][i] for i in never), key=lambda each: each.start)
+        name = f"{called(span.name)} of rank {span.rank}"
+        why = f"{name} never ends in any execution: it waits for ever"
+        return [Offence(why, (span,), span.rank, seen.before(span))]
+    return _Setting(graph, levels, seen, skew).offences()
+
+
+class _Seen:
+    """When each instruction was seen to begin and to end, in picoseconds, each step a column."""
+
+    def __init__(self, model: Model, found: Matched, tolerance: int) -> None:
+        self.model, self.found = model, found
+        self.tolerance = -(-tolerance // _PICOSECONDS)
+        self.spans: list[dict[int, Span]] = [{} for _ in range(max(found.steps, 1))]
+        self.ends: list[dict[int, int]] = [{} for _ in self.spans]
+        for rank, named in enumerate(found.observed):
+            self._take(rank, [(each.key, each.span) for each in named])
+        whole = [set(step) for step in self.spans]
+        self.instructions = sorted(set.intersection(*whole))
+        first = min((s.start for step in self.spans for s in step.values()), default=0)
+        self.begins = self._column(
+            [[s[i].start - first for i in self.instructions] for s in self.spans]
+        )
+        self.ended = self._column(
+            [[-(first - s[i]) for i in self.instructions] for s in self.ends], up=True
+        )
+
+    def _take(self, rank: int, named: list[tuple[str, Span]]) -> None:
+        by_key: dict[str, list[Span]] = {}
+        for key, span in named:
+            by_key.setdefault(key, []).append(span)
+        units = [u for u in self.found.programs[rank] if u.key in by_key]
+        counts = Counter(unit.key for unit in units)
+        if any(len(by_key[key]) != times * len(self.spans) for key, times in counts.items()):
+            return
+        taken = {key: iter(spans) for key, spans in by_key.items()}
+        for spans, ends in zip(self.spans, self.ends, strict=True):
+            for unit in units:
+                span = next(taken[unit.key])
+                known = spans.get(unit.instruction)
+                if known is None or span.start < known.start:
+                    spans[unit.instruction] = span
+                ends[unit.instruction] = max(ends.get(unit.instruction, span.end), span.end)
+
+    def _column(self, rows: list[list[int]], *, up: bool = False) -> IntArray:
+        cut = [[-(-t // _PICOSECONDS) if up else t // _PICOSECONDS for t in row] for row in rows]
+        largest = max((abs(t) for row in cut for t in row), default=0)
+        is_large = largest >= -_EARLIEST // 4
+        found: IntArray = np.asarray(cut, np.object_ if is_large else np.int64)
+        return found.reshape(len(rows), len(self.instructions)).T
+
+    def before(self, span: Span) -> int:
+        """Return how many spans of its rank begin before a span."""
+        return sum(each.span.start < span.start for each in self.found.ordered[span.rank])
+
+
+class _Level(NamedTuple):
+    """Events that wait only for those of levels before, and what waits for them."""
+
+    events: IntArray
+    following: IntArray
+    of: IntArray
+
+
+def _levels(graph: Graph) -> tuple[list[_Level], IntArray]:
+    """Return the events level by level, and which of them are reached at all."""
+    order = np.argsort(graph.before, kind="stable")
+    after = graph.after[order]
+    bounds = np.searchsorted(graph.before[order], np.arange(graph.size + 1))
+    waiting = np.bincount(graph.after, minlength=graph.size) + graph.never
+    reached = np.zeros(graph.size, np.int64)
+    events, levels = np.flatnonzero(waiting == 0), list[_Level]()
+    while len(events):
+        reached[events] = 1
+        low, counts = bounds[events], bounds[events + 1] - bounds[events]
+        first = np.repeat(low - np.cumsum(counts) + counts, counts)
+        following = after[first + np.arange(len(first))]
+        levels.append(_Level(events, following, np.repeat(np.arange(len(events)), counts)))
+        once, times = np.unique(following, return_counts=True)
+        waiting[once] -= times
+        events = once[waiting[once] == 0]
+    return levels, reached
+
+
+class _Setting:
+    """Sets clocks of ranks until causes come before effects, or nothing helps."""
+
+    def __init__(self, graph: Graph, levels: list[_Level], seen: _Seen, skew: int | None) -> None:
+        self.graph, self.levels, self.seen = graph, levels, seen
+        self.skew = None if skew is None else -(-skew // _PICOSECONDS)
+        rows = np.asarray(seen.instructions, np.int64)
+        self.starts, self.dones = 2 * rows, 2 * rows + 1
+        self.rank = seen.model.frame.instruction_rank[rows]
+        self.ranks = seen.model.frame.ranks
+        self.later = np.zeros(self.ranks, seen.begins.dtype)
+        self.cause: dict[int, tuple[int, _Pair]] = {}
+
+    def offences(self) -> list[Offence]:
+        if not self.seen.instructions:
+            return []
+        for _ in range(2 * self.ranks + 2):
+            at = self._least()
+            late = at[self.dones] - self._ended() - self.seen.tolerance
+            if not np.any(late > 0):
+                return []
+            if self.skew == 0 or self.ranks == 1:
+                return [self._plain(at, late)]
+            self._set(at, late)
+        return [self._circle()]
+
+    def _ended(self) -> IntArray:
+        return np.asarray(self.seen.ended + self.later[self.rank][:, None])
+
+    def _least(self) -> IntArray:
+        """Return the least moment of each event, in each step: none before what it follows."""
+        steps, begins = self.seen.begins.shape[1], self.seen.begins
+        at = np.full((self.graph.size, steps), _EARLIEST, begins.dtype)
+        at[self.starts] = begins + self.later[self.rank][:, None]
+        for level in self.levels:
+            np.maximum.at(at, level.following, at[level.events][level.of])
+        return at
+
+    def _set(self, at: IntArray, late: IntArray) -> None:
+        """Set ranks later whose effects end too early, and the others as far as clocks differ."""
+        worst = late.max(axis=1)
+        new = self.later.copy()
+        for row in np.flatnonzero(worst > 0).tolist():
+            rank = int(self.rank[row])
+            if self.later[rank] + worst[row] > new[rank]:
+                new[rank] = self.later[rank] + worst[row]
+                pair = self._pair(at, row, int(np.argmax(late[row])))
+                home = int(self.seen.model.frame.instruction_rank[pair.cause])
+                self.cause[rank] = home, pair
+        if self.skew is not None:
+            new = np.maximum(new, new.max() - self.skew)
+        self.later = new
+
+    def _pair(self, at: IntArray, row: int, step: int) -> _Pair:
+        """Return the cause of an effect that ends too early: whose begin is its least moment."""
+        done = int(self.dones[row])
+        least = at[done, step]
+        own = {int(e): n for n, e in enumerate(self.starts.tolist())}
+        stack, seen = [done], {done}
+        while stack:
+            event = stack.pop()
+            n = own.get(event)
+            if n is not None:
+                begun = self.seen.begins[n, step] + self.later[self.rank[n]]
+                if begun == least and event != done - 1:
+                    return _Pair(self.seen.instructions[n], done // 2, step)
+            for each in self._waited_for(event):
+                if each not in seen and at[each, step] == least:
+                    seen.add(each)
+                    stack.append(each)
+        return _Pair(done // 2, done // 2, step)
+
+    def _waited_for(self, event: int) -> Iterator[int]:
+        low, high = np.searchsorted(self._after, [event, event + 1]).tolist()
+        yield from self.graph.before[self._by_after[low:high]].tolist()
+
+    @cached_property
+    def _by_after(self) -> IntArray:
+        return np.argsort(self.graph.after, kind="stable")
+
+    @cached_property
+    def _after(self) -> IntArray:
+        return np.asarray(self.graph.after[self._by_after])
+
+    def _plain(self, at: IntArray, late: IntArray) -> Offence:
+        """Return the effect that ends first of those that end too early."""
+        ended = self._ended()
+        places = np.argwhere(late > 0).tolist()
+        row, step = min(places, key=lambda each: (ended[each[0], each[1]], each))
+        return self._told([self._pair(at, row, step)], "")
+
+    def _circle(self) -> Offence:
+        """Return causes and effects that no setting of the clocks puts in order."""
+        rank, trail = next(iter(sorted(self.cause))), list[int]()
+        while rank in self.cause and rank not in trail:
+            trail.append(rank)
+            rank = self.cause[rank][0]
+        around = trail[trail.index(rank) :] if rank in trail else trail
+        pairs = [self.cause[each][1] for each in around]
+        said = (
+            ""
+            if self.skew is None
+            else (
+                f", with clocks that differ by {micros_text(self.skew * _PICOSECONDS)} us at most"
+            )
+        )
+        return self._told(pairs, f"; no setting of the clocks of ranks mends it{said}")
+
+    def _told(self, pairs: list[_Pair], behind: str) -> Offence:
+        seen, told, spans = self.seen, list[str](), list[Span]()
+        for pair in pairs:
+            effect, cause = seen.spans[pair.step][pair.effect], seen.spans[pair.step][pair.cause]
+            told.append(
+                f"{called(effect.name)} of rank {effect.rank} ends before {called(cause.name)} "
+                f"of rank {cause.rank} begins, which comes before it in every execution"
+            )
+            spans += [effect, cause]
+        first, frame = spans[0], seen.model.frame
+        row = int(frame.ops.first_row[pairs[0].effect])
+        return Offence(
+            f"{' and '.join(told)}{behind}",
+            tuple(spans),
+            first.rank,
+            seen.before(first),
+            (first.rank, frame.position(row)),
+        )

@@ -1,0 +1,135 @@
+"""Whether a trace is an execution, over all transports, and what is said where that is open."""
+
+from dataclasses import replace
+
+import pytest
+
+from pipeproof.ir.recorded import Recorded, Span
+from pipeproof.ir.transport import NAMED
+from pipeproof.semantics.model import Model
+from pipeproof.semantics.spans.conformity import Asked, Conformity, conformity
+from tests.semantics.spans.made import US, earliest, shifted, swapped, without
+from tests.timing.made import known
+
+MODEL = known("1f1b", 2, 4)
+SHARED = Recorded(tuple(earliest(MODEL)), together=True)
+
+
+def judged(
+    recorded: Recorded, *models: Model, skew: int | None = None, partial: bool = False
+) -> Conformity:
+    return conformity(recorded, models or (MODEL,), Asked(skew, partial=partial))
+
+
+def codes(found: Conformity) -> dict[str, list[str]]:
+    return {name: [each.rule.code for each in broken] for name, broken in found.broken.items()}
+
+
+def changed(spans: list[Span], recorded: Recorded = SHARED) -> Recorded:
+    return replace(recorded, spans=tuple(spans))
+
+
+def test_an_execution_conforms() -> None:
+    found = judged(SHARED)
+
+    assert (found.verdict, found.under, codes(found)) == ("conforms", ("free",), {"free": []})
+    assert found.comparable
+    assert found.notes == ("all ranks were recorded by one clock",)
+
+
+def test_one_transport_to_which_it_conforms_is_enough() -> None:
+    strict = known("1f1b", 2, 1, transport=NAMED["rendezvous"])
+    loose = known("1f1b", 2, 1, transport=NAMED["gloo"])
+    spans = [
+        s._replace(start=-90 * US, end=-80 * US) if s.name == "1RECV_F0" else s
+        for s in earliest(strict)
+        if "SHARD" not in s.name
+    ]
+    both = judged(changed(spans), strict, loose)
+
+    assert (both.verdict, both.under) == ("conforms", ("gloo",))
+    assert codes(both) == {"rendezvous": ["PP903"], "gloo": []}
+    assert judged(changed(spans), strict).verdict == "refuted"
+
+
+def test_what_is_wrong_first_comes_first() -> None:
+    spans = swapped(1, "1F1", "1B0")(earliest(MODEL))
+    late = [s._replace(end=s.end + 300 * US) if s.name == "0B3" else s for s in spans]
+    found = judged(changed(without(0, "0F0")(late)))
+
+    assert found.verdict == "refuted"
+    befores = [each.offence.before for each in found.broken["free"]]
+    assert befores == sorted(befores)
+    assert {*codes(found)["free"]} == {"PP903"}
+    assert found.broken["free"][0].offence.why.startswith("0F0 of rank 0 is missing")
+
+
+def test_two_rules_are_told_beside_each_other() -> None:
+    spans = [
+        s._replace(end=s.end + 12 * US) if s.name == "0F0" else s
+        for s in swapped(1, "1F1", "1B0")(earliest(MODEL))
+    ]
+
+    assert codes(judged(changed(spans)))["free"] == ["PP901", "PP903"]
+
+
+def test_a_trace_without_an_operation_is_nothing_to_check() -> None:
+    assert judged(changed([])).verdict == "nothing"
+
+
+def test_a_rank_that_was_not_recorded_leaves_it_open() -> None:
+    found = judged(changed([span for span in SHARED.spans if span.rank]))
+
+    assert (found.verdict, found.unknown) == ("unknown", ("the trace holds nothing of rank 0",))
+
+
+def test_a_part_of_a_step_leaves_it_open_and_a_hole_in_it_does_not() -> None:
+    cut = [span for span in SHARED.spans if span.start >= 30 * US]
+
+    assert judged(changed(cut)).verdict == "refuted"
+    assert judged(changed(cut), partial=True).verdict == "unknown"
+    hole = without(1, "1B2")(cut)
+    assert judged(changed(hole), partial=True).verdict == "refuted"
+
+
+def test_clocks_that_nobody_compared_are_said_to_be_so() -> None:
+    apart = replace(SHARED, together=False, spans=tuple(shifted(7**9 * US, 1)(earliest(MODEL))))
+    found = judged(apart)
+
+    assert found.verdict == "conforms"
+    assert not found.comparable
+    assert "clocks of ranks are not taken as comparable" in found.notes[0]
+    assert judged(apart, skew=0).verdict == "refuted"
+
+
+def test_numbers_of_steps_and_spans_of_a_host_are_not_compared_across_ranks() -> None:
+    early = shifted(-900 * US, 1)(earliest(MODEL))
+    for recorded, said in (
+        (replace(SHARED, counted=True), "times are numbers of steps"),
+        (replace(SHARED, asynchronous=True), "not comparable across ranks: an accelerator"),
+    ):
+        found = judged(changed(early, recorded))
+        assert found.verdict == "conforms"
+        assert said in found.notes[0]
+        wrong = swapped(0, "0F1", "0F2")(early)
+        assert judged(changed(wrong, recorded)).verdict == "refuted"
+    assert judged(changed(early)).verdict == "refuted"
+
+
+@pytest.mark.parametrize(("unit", "codes_"), [(10, []), (11, ["PP902"])])
+def test_a_step_that_is_over_before_costs_allow_is_told_where_units_are_given(
+    unit: int, codes_: list[str]
+) -> None:
+    found = conformity(SHARED, [MODEL], Asked(unit=unit * US))
+
+    assert [rule for rule in codes(found)["free"] if rule == "PP902"] == codes_[:1]
+    assert found.verdict == ("refuted" if codes_ else "conforms")
+
+
+def test_without_one_clock_a_rank_alone_may_be_too_fast() -> None:
+    apart = replace(SHARED, together=False)
+
+    assert conformity(apart, [MODEL], Asked(unit=10 * US)).verdict == "conforms"
+    (first,) = conformity(apart, [MODEL], Asked(unit=11 * US)).broken["free"]
+    assert first.rule.code == "PP902"
+    assert "rank 1 computes for 132 us at least by the costs" in first.offence.why
