@@ -85,12 +85,25 @@ def test_every_module_has_its_test() -> None:
     assert not missing
 
 
+def is_of_a_module(test: Path) -> bool:
+    """Whether a test is named after a module, `_private` or not, alone or with a word behind it.
+
+    A folder of the package that holds no module is tested by the files beside its name.
+    """
+    folder, words = PACKAGE / test.parent, test.stem.removeprefix("test_").split("_")
+    names = ["_".join(words[:n]) for n in range(1, len(words) + 1)]
+    if any((folder / f"{name}.py").exists() for name in names):
+        return True
+    return (folder / f"_{names[-1]}.py").exists() or (
+        folder.is_dir() and not any(folder.glob("*.py"))
+    )
+
+
 def test_every_test_has_its_module() -> None:
     stray = []
     for path in TESTS.rglob("test_*.py"):
         test = path.relative_to(TESTS)
-        module = PACKAGE / test.with_name(test.name.removeprefix("test_"))
-        if not is_free(test) and test != RULE_TESTS and not module.exists():
+        if not is_free(test) and test != RULE_TESTS and not is_of_a_module(test):
             stray.append(str(test))
 
     assert not sorted(stray)
