@@ -1,6 +1,7 @@
 """The operations of a schedule as the boxes of a page: where each stands, and what comes to it."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ from pipeproof.reports._pack import Json, packed, packed_texts
 from pipeproof.reports._worded import worded
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.pairing import pair_signals
+from pipeproof.semantics.relations.running import meetings
 
 __all__ = ["Scene"]
 
@@ -22,7 +24,7 @@ _WRITTEN_OUT = (  # what the language does not write as stage, kind and microbat
     *(Kind.WRITE, Kind.USE, Kind.HOLD, Kind.DROP, Kind.SAVE, Kind.CONSUME, Kind.RESUME),
     *(Kind.RESTORE, Kind.CHOOSE),
 )
-_MEANS = ("message", "signal", "content", "weights", "wait")
+_MEANS = ("message", "signal", "content", "weights", "wait", "collective")
 _Pairs = tuple[IntArray, IntArray]
 
 
@@ -120,6 +122,7 @@ class Scene:
         yield 2, _stored(frame)
         yield 3, _versions(frame)
         yield 4, _waits(frame)
+        yield 5, _met(frame)
 
 
 def _stored(frame: Frame) -> _Pairs:
@@ -144,6 +147,14 @@ def _waits(frame: Frame) -> _Pairs:
     rows, instructions = rows[inside], moments[inside] // 2
     elsewhere = frame.ops.instruction[rows] != instructions
     return rows[elsewhere], frame.ops.first_row[instructions[elsewhere]]
+
+
+def _met(frame: Frame) -> _Pairs:
+    """Return the entries of each collective side by side: each waits for the other."""
+    found = [pair for each in meetings(frame) for pair in pairwise(each.entries)]
+    pairs = np.asarray(found, np.int64).reshape(-1, 2)
+    both = np.concatenate((pairs, pairs[:, ::-1]))
+    return both[:, 0], both[:, 1]
 
 
 def _nothing() -> _Pairs:

@@ -114,14 +114,17 @@ def test_what_a_deadlock_leaves_undone_lies_behind_the_frontier(page: Page) -> N
     assert all(layout["end"].ints()[op] == layout["frontier"].number for op in of[2])
 
 
-def test_messages_and_contents_are_edges(page: Page) -> None:
-    _, grid = view_of(page(CROSSED, "--transport", "rendezvous"))
+def edges_of(grid: Node) -> set[tuple[str, ...]]:
     edges, means = grid["edges"], grid["edge_means"].texts()
     columns = (edges[key].ints() for key in ("before", "after", "means"))
-    found = {
+    return {
         (*texts(grid, (before, after)), means[mean])
         for before, after, mean in zip(*columns, strict=True)
     }
+
+
+def test_messages_and_contents_are_edges(page: Page) -> None:
+    found = edges_of(view_of(page(CROSSED, "--transport", "rendezvous"))[1])
 
     assert {each for each in found if each[2] == "message"} == {
         ("0SEND_F0", "1RECV_F0", "message"),
@@ -130,6 +133,23 @@ def test_messages_and_contents_are_edges(page: Page) -> None:
         ("1SEND_B1", "0RECV_B1", "message"),
     }
     assert ("1RECV_F0", "1F0", "content") in found
+
+
+def test_collectives_signals_waits_and_weights_are_edges(page: Page, tmp_path: Path) -> None:
+    ranks = (
+        "  - 0F0; SEND F0.0 to=1 h=a; SIGNAL to=1; WAIT a; COLL c ranks=0,1; 0B0; 0STEP",
+        "  - AWAIT from=0; RECV F0.0 from=0 h=b; WAIT b; COLL c ranks=0,1; 1F0; 1STEP; 1F1",
+    )
+    keys = ("pipeproof: 1", "microbatches: 2", "fragment: true", "weights: {policy: latest}")
+    path = written(tmp_path, "\n".join([*keys, "ranks:", *ranks, ""]))
+    found = edges_of(view_of(page(path, "--transport", "buffered"))[1])
+    met = "COLL c ranks=0,1"
+
+    assert {each[2] for each in found} >= {"signal", "wait", "weights", "collective"}
+    assert ("SIGNAL to=1", "AWAIT from=0", "signal") in found
+    assert ("RECV F0.0 from=0 h=b", "WAIT b", "wait") in found
+    assert ("1STEP", "1F1", "weights") in found
+    assert (met, met, "collective") in found
 
 
 def test_the_cause_slice_holds_the_wait_cycle_and_leaves_the_rest_to_be_dimmed(page: Page) -> None:
