@@ -16,6 +16,7 @@ from pipeproof.verdict.result import Failure, FileReport, Json, quoted
 
 if TYPE_CHECKING:
     from pipeproof.api import Asked
+    from pipeproof.cli._cache import Cache
     from pipeproof.cli._frontier import Bookmark
     from pipeproof.semantics.model import Model
     from pipeproof.verdict.decision import Decision
@@ -29,7 +30,7 @@ class Judge:
     """How files are read, what is asked about each schedule in them, and where it is taken up.
 
     With a `witness` every counterexample is replayed on it. Where it `keeps`, each report holds
-    what its schedule was judged by.
+    what its schedule was judged by. What the `cache` knows is not judged again.
     """
 
     options: ReadOptions
@@ -37,6 +38,7 @@ class Judge:
     bookmark: "Bookmark | None" = None
     witness: str | None = None
     keeps: bool = False
+    cache: "Cache | None" = None
 
     def reports(self, source: Input) -> Iterator[FileReport]:
         """Yield a report for each schedule in `source`; what is wrong with it is told on stderr."""
@@ -74,6 +76,8 @@ class Judge:
 
         question = self._asked(document)
         keeps = self.keeps or self.witness is not None
+        if self.cache is not None and not keeps:
+            return self.cache.verdict(document, question, judge), None
         verdict = judge(document, question, kept) if keeps else judge(document, question)
         if self.witness is None:
             return verdict, None

@@ -11,6 +11,7 @@ import click
 from pipeproof import __version__, engines, reports
 from pipeproof.cli._baseline import baseline_option, read_baseline
 from pipeproof.cli._budget import budget_option, effort
+from pipeproof.cli._cache import Cache, Caching, cache_options, cached
 from pipeproof.cli._configured import Configured, config_options, noted
 from pipeproof.cli._diagram import Drawing, diagram_option
 from pipeproof.cli._exits import Exit, TerminatedError, worst
@@ -36,7 +37,7 @@ from pipeproof.verdict.result import FileReport, Result
 __all__ = ["command", "exit_code", "is_open"]
 
 
-class _Values(Asking, Sourced):
+class _Values(Asking, Sourced, Caching):
     engine: str
     budget: str | None
     frontier: str | None
@@ -80,6 +81,7 @@ class _Values(Asking, Sourced):
 )
 @baseline_option
 @click.option("--exit-zero", is_flag=True, help="Exit 0 instead of 1; nothing else changes.")
+@cache_options
 @config_options
 def command(**values: Unpack[_Values]) -> int:
     """Judge every schedule at PATH...
@@ -93,10 +95,13 @@ def command(**values: Unpack[_Values]) -> int:
     bookmark = None if path is None else Bookmark(path, options)
     witness = witness_of(confirm=values["confirm"], witness=values["witness"])
     keeps = hasattr(_report(values["format_"]), "DRAWS")
-    judge = Drawing(options, asked(values, values["engine"]), bookmark, witness, keeps)
+    cache = _cache(values, keeps=keeps)
+    judge = Drawing(options, asked(values, values["engine"]), bookmark, witness, keeps, cache)
     found: list[FileReport] = []
     with watching() as watch, nullcontext(Stop()) if path is None else stopped_once() as stop:
         stopped = _judged(_limited(judge, values, watch, stop), values, watch, found) or stop.exit
+    if cache is not None:
+        cache.close()
     result = Result(__version__, noted(found))
     result = result if baseline is None else baseline.of(result)
     _tell(result, values)
@@ -108,6 +113,18 @@ def command(**values: Unpack[_Values]) -> int:
         complain(f"stopped after {len(found)} schedules")
         return stopped
     return exit_code(result, values["fail_on"], exit_zero=values["exit_zero"])
+
+
+def _cache(values: _Values, *, keeps: bool) -> Cache | None:
+    """Return where verdicts are taken from, where they are verdicts and nothing more is asked."""
+    seconds = effort(values["budget"]).seconds if values["budget"] is not None else None
+    unless = {
+        "--confirm": values["confirm"],
+        "--frontier": values["frontier"] is not None,
+        f"--format {values['format_']}": keeps,
+        "a budget of seconds": seconds is not None,
+    }
+    return cached(values, unless)
 
 
 def _limited(judge: Judge, values: _Values, watch: Watch, stop: Stop) -> Judge:
