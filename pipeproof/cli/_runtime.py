@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar
 import click
 
 from pipeproof.cli._exits import Exit
+from pipeproof.cli._recorder import recorder_of
 from pipeproof.cli._single import content
 from pipeproof.cli._telling import Teller
 from pipeproof.verdict.verdict import Outcome, TransportVerdict
@@ -39,6 +40,7 @@ class RuntimeValues(TypedDict):
     """What the options say."""
 
     witness: str
+    trace: str | None
     format_: str
     verbose: bool
 
@@ -73,6 +75,9 @@ class InRuntime:
             ran = runtime.run(program)
             found = compared(program, verdict.transports[0], ran)
             self._tell(program, verdict.transports[0], ran, found)
+        recorder = recorder_of(self.values)
+        recorder.take_named(ran.moments, _GLOO)
+        recorder.write("torch's runtime over gloo")
         self.teller.close("runs", path=self.document.name, verdict=verdict.verdict)
         if not found.agrees:
             return Exit.DISTRUST

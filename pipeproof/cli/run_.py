@@ -9,6 +9,7 @@ from pipeproof.cli._exits import Exit, worst
 from pipeproof.cli._inject import Injecting, inject_options
 from pipeproof.cli._options import Asking, asked, read_options, reading_options, transport_option
 from pipeproof.cli._processes import one_way, processes_option, ranks_of
+from pipeproof.cli._recorder import Recorder, recorder_of, trace_option
 from pipeproof.cli._runtime import InRuntime, runtime_option
 from pipeproof.cli._seen import needs_torch, replayed, seen_code, witness_option
 from pipeproof.cli._single import only
@@ -45,6 +46,7 @@ class _Values(Asking):
     runtime: str | None
     inject: tuple[str, ...]
     policy: "Policy | None"
+    trace: str | None
     format_: str
     verbose: bool
 
@@ -66,6 +68,7 @@ class _Values(Asking):
 @device_option
 @runtime_option
 @inject_options
+@trace_option
 @format_option
 @verbose_option
 def command(**values: Unpack[_Values]) -> int:
@@ -82,10 +85,14 @@ def command(**values: Unpack[_Values]) -> int:
 
     With --inject something goes wrong on purpose, here in simulated time or with --processes gloo:
     the code is 0 where it is named exactly and nothing is half applied, else 1.
+
+    With --trace the times of what ran to its end are written as Chrome's trace events, each order a
+    step; `conform` and `calibrate` read them.
     """
     device, runtime = values["device"] != "cpu", values["runtime"]
     one_way(processes=values["processes"], device=device, runtime=runtime)
     one_way(inject=values["inject"], device=device, runtime=runtime)
+    one_way(inject=values["inject"], trace=values["trace"])
     all_heard(values)
     needs_torch()
     from pipeproof import api  # noqa: PLC0415  what judges is imported when needed
@@ -103,6 +110,7 @@ def command(**values: Unpack[_Values]) -> int:
     with settled(), ranks_of(values["processes"], values["witness"]) as ranks:
         running = _Running(document, kept, values, teller, streams or ranks)
         codes = {running.under(each) for each in running.shown(verdict.transports)}
+    running.recorder.write(running.carrier)
     teller.close("runs", path=document.name, verdict=verdict.verdict)
     codes |= running.passed_over
     return worst(codes) if codes else Exit.UNKNOWN
@@ -121,6 +129,7 @@ class _Running:
     ) -> None:
         self.document, self.kept, self.values, self.teller = document, kept, values, teller
         self.ranks = ranks
+        self.recorder: Recorder = recorder_of(values)
         self.passed_over: set[Exit] = set()
 
     def shown(self, verdicts: tuple[TransportVerdict, ...]) -> "Iterator[TransportVerdict]":
@@ -164,7 +173,7 @@ class _Running:
                 verdict.name,
                 self.values["witness"],
                 self._seeds(verdict),
-                runs_on=self._carrier(),
+                runs_on=self.carrier,
                 device=self.values["device"],
             ),
         )
@@ -178,8 +187,9 @@ class _Running:
             return range(begins, begins + 1) if proved else SEEDS[:1]
         return range(begins, begins + self.values["orders"]) if proved else SEEDS
 
-    def _carrier(self) -> str:
-        """Return what carries messages, in words."""
+    @property
+    def carrier(self) -> str:
+        """What carries messages, in words."""
         if self.values["processes"]:
             number = self.document.schedule.ranks
             return f"{self.values['processes']}, {number} processes"
@@ -212,9 +222,13 @@ class _Running:
 
     def _runs(self, transport: str) -> "list[Ran]":
         number, seed = self.values["orders"], self.values["seed"]
-        if self.ranks is not None:
-            return self.ranks.runs(self._models(transport), number, seed)
-        return [self._once(transport, n) for n in range(number)]
+        models = self._models(transport)
+        if self.ranks is None:
+            return [self._once(transport, n) for n in range(number)]
+        found = self.ranks.runs(models, number, seed)
+        for each in found:
+            self.recorder.take(models, each.moments)
+        return found
 
     def _once(self, transport: str, number: int) -> "Ran":
         from pipeproof.execution.confirm import run_legal  # noqa: PLC0415  torch, when needed
@@ -228,7 +242,8 @@ class _Running:
         order = extended(model.happens_before, events, style=style, seed=seed)
         run, match = model.frame.run, model.frame.transport.match
         try:
-            return run_legal(run, match, order, witness=self.values["witness"], seed=seed)
+            watched = self.recorder.watched(order, models)
+            return run_legal(run, match, watched, witness=self.values["witness"], seed=seed)
         except InexactError as error:
             raise UnsupportedFeatureError(str(error)) from error
 

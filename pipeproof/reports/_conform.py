@@ -82,7 +82,8 @@ def _wrapped(text: str, indent: str = "  ") -> Iterator[str]:
 def _counts(found: Conformity) -> str:
     matched = found.found
     spans = sum(len(named) for named in matched.ordered)
-    said = [f"{spans} spans of {len(matched.ordered)} ranks, {_number(matched.steps, 'step')}"]
+    ranks, steps = _number(len(matched.ordered), "rank"), _number(matched.steps, "step")
+    said = [f"{spans} spans of {ranks}, {steps}"]
     said.append(f"recorded: {', '.join(matched.recorded)}")
     if matched.unrecorded:
         said.append(f"not recorded, not judged: {', '.join(matched.unrecorded)}")

@@ -71,7 +71,8 @@ class Story:
     """What a rank tells: where it stands, and what it has met so far.
 
     `left` are messages that are still under way at its end, `found` those that one more receive
-    found. `dirty` says that something is left in gloo, so that the set is of no more use.
+    found. `dirty` says that something is left in gloo, so that the set is of no more use. `moments`
+    holds each instruction with when it began and ended, in nanoseconds of the machine's clock.
     """
 
     at: int | None
@@ -82,6 +83,7 @@ class Story:
     found: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
     dirty: bool = False
+    moments: tuple[tuple[int, int, int], ...] = ()
 
     def line(self) -> str:
         """Return it as one line, for a report."""

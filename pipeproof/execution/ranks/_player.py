@@ -47,6 +47,7 @@ class _Player(Replayer):
         self._arriving: dict[int, Moving] = {}
         self._sending: dict[int, Moving] = {}
         self._leaving: list[int] = []
+        self._times: list[int] = []
 
     def perform(self) -> Story:
         """Run the whole program."""
@@ -73,7 +74,9 @@ class _Player(Replayer):
         self.happened.append(event)
         if event % 2:
             self._done(event, rows)
+            self._times.append(time.monotonic_ns())
             return
+        self._times.append(time.monotonic_ns())
         for row in rows:
             self._begin(event, row)
             self._enter(row, Kind(int(self.ops.kind[row])))
@@ -264,7 +267,14 @@ class _Player(Replayer):
             tuple(self._strays()),
             tuple(f"the statistics of stage {s} differ" for s, right, _ in statistics if not right),
             dirty=bool(left),
+            moments=tuple(self._moments()),
         )
+
+    def _moments(self) -> Iterator[tuple[int, int, int]]:
+        """Yield each instruction of the program, which has ended, and its two moments."""
+        first = int(self.run.rank_start[self.rank])
+        for n in range(0, len(self._times), 2):
+            yield first + n // 2, self._times[n], self._times[n + 1]
 
     def _left_over(self) -> list[int]:
         return [row for row, moving in sorted(self._moving.items()) if not moving.is_over()]

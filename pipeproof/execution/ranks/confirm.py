@@ -157,7 +157,8 @@ def run_on_ranks(
         played = stage.play(pace)
         compared = sum(story.compared for story in played.stories)
         ratio = max(story.ratio for story in played.stories)
-        found.append(Ran(compared, ratio, _wrong(stage, played)))
+        moments = tuple(each for story in played.stories for each in story.moments)
+        found.append(Ran(compared, ratio, _wrong(stage, played), moments=moments))
         if found[-1].wrong:
             break
     return tuple(found)

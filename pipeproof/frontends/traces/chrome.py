@@ -31,6 +31,7 @@ _MOST_RATIO = 100
 _FREE = 1 << 20  # bytes that may be unpacked whatever the ratio
 _CHUNK = 1 << 16
 _LARGEST = Decimal(10) ** 18
+_LONGEST = 20  # digits of a time in nanoseconds
 _RANK = re.compile(r"\brank[ _:#-]*(\d{1,9})\b", re.IGNORECASE)
 _IN_NAME = re.compile(r"rank[ _-]?(\d{1,9})(?!\d)", re.IGNORECASE)
 _LOOP = re.compile(r"(?:Forward|Backward) (0|[1-9]\d{0,8})")
@@ -308,16 +309,22 @@ class _Reading:
     def _ranked(self, found: list[tuple[int, str, _Event, int, int]]) -> Iterator[Span]:
         """Yield what was found, on the rank that it is of."""
         whole = self._whole_rank({_word(event.get("pid")) for _, _, event, _, _ in found})
-        most = self.options.limit("ranks")
+        most, base = self.options.limit("ranks"), self._base()
         for number, name, event, start, end in found:
             rank = self._rank(event) if whole is None else whole
             if rank is None or rank >= most:
                 told = "no rank can be told" if rank is None else f"rank {rank} is too large"
-                expected = "write distributedInfo.rank, args.rank, or the rank as pid"
+                expected = "write distributedInfo.rank, or the rank as pid, or call the file rank_0"
                 self._wrong(number, f"{told} of {printable(name)}", expected)
                 continue
             device = event.get("cat") == "gpu_user_annotation"
-            yield Span(rank, name, start, end, device, self.name, number)
+            yield Span(rank, name, base + start, base + end, device, self.name, number)
+
+    def _base(self) -> int:
+        """Return what torch's profiler takes off all times of a file, in ticks."""
+        said = self.facts.get("baseTimeNanoseconds")
+        is_one = isinstance(said, _Number) and said.isascii() and said.isdecimal()
+        return int(str(said)) * MICROSECOND // 1000 if is_one and len(str(said)) < _LONGEST else 0
 
     def _whole_rank(self, pids: set[str]) -> int | None:
         """Return the rank of a whole file, None where each event says it."""

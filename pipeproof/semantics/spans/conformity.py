@@ -242,9 +242,10 @@ class _Judging:
         last = max(spans, key=lambda each: each.end)
         took = last.end - first.start
         if took + skew + self.asked.tolerance < least:
+            between = f"from {called(first.name)} to {called(last.name)}"
             why = (
-                f"from {called(first.name)} to {called(last.name)} it takes "
-                f"{micros_text(took)} us, and {told} {micros_text(int(least))} us at least by the costs of the file"
+                f"{between} it takes {micros_text(took)} us, and {told} "
+                f"{micros_text(int(least))} us at least by the costs of the file"
             )
             named = self.found.ordered[last.rank]
             before = sum(each.span.start < last.start for each in named)

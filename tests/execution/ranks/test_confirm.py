@@ -63,6 +63,11 @@ def test_a_legal_schedule_is_bitwise_the_unsplit_model(processes: Processes) -> 
 
     assert [each.wrong for each in found] == ["", "", ""]
     assert all(each.compared for each in found)
+    for each in found:
+        assert [instruction for instruction, _, _ in each.moments] == list(range(10))
+        for rank in (each.moments[:5], each.moments[5:]):
+            times = [time for _, *both in rank for time in both]
+            assert times == sorted(times)
 
 
 def test_another_witness_runs_as_well(processes: Processes) -> None:
@@ -234,14 +239,19 @@ def test_each_rank_is_a_process_and_other_transports_are_passed_over(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = written(tmp_path, *PASSED, transport=["rendezvous", "rendezvous-rank"])
+    trace = str(tmp_path / "trace.json")
 
-    assert run(["run", path, "--processes", "gloo", "--orders", "1"]) == 0
+    assert run(["run", path, "--processes", "gloo", "--orders", "1", "--trace", trace]) == 0
     assert capsys.readouterr().out == (
         f"{path}: rendezvous: proved, seen: 1 orders, 16 numbers, bitwise those of the unsplit "
         "model\n"
         f"{path}: rendezvous-rank: not run on real ranks: gloo keeps no queue of all that a rank "
         "sends\n"
     )
+    assert run(["conform", trace, path, "--transport", "rendezvous"]) == 0
+    told = capsys.readouterr().out
+    assert "10 spans of 2 ranks, 1 step" in told
+    assert "all ranks were recorded by one clock" in told
 
 
 @pytest.mark.usefixtures("_alive")

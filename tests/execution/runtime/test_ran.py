@@ -29,7 +29,17 @@ def test_a_class_that_torch_ships_is_bitwise_the_unsplit_model(name: str, runtim
 def test_an_order_of_computations_is_lowered_by_torch(runtime: Runtime) -> None:
     text = "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n"
 
-    assert runtime.run(Program(2, 2, (0, 1), text)).kind is Kind.RIGHT
+    ran = runtime.run(Program(2, 2, (0, 1), text))
+    assert ran.kind is Kind.RIGHT
+    for rank in range(2):
+        own = [(name, begun, ended) for of, name, begun, ended in ran.moments if of == rank]
+        times = [time for _, *both in own for time in both]
+        names = [name for name, _, _ in own]
+        assert times == sorted(times)
+        assert names == 2 * names[: len(names) // 2], "two steps"
+        assert {name for name in names if name[1] in "FB"} == {
+            f"{rank}{kind}{m}" for kind in "FB" for m in range(2)
+        }
 
 
 def test_the_older_runtime_is_locked_to_slots(runtime: Runtime) -> None:

@@ -93,6 +93,14 @@ def test_a_process_id_is_no_rank() -> None:
 
     assert said.startswith("a.json:1:")
     assert "rank 41234 is too large of '0F0'; write distributedInfo.rank" in said
+    assert said.endswith("or call the file rank_0")
+
+
+def test_files_of_torchs_profiler_count_from_a_base_of_their_own() -> None:
+    (span,) = spans([event(ts=5)], baseTimeNanoseconds=1_790_857_026_000_000_000)
+
+    assert span.start == (1_790_857_026_000_000 + 5) * US
+    assert spans([event(ts=5)], baseTimeNanoseconds="7")[0].start == 5 * US
 
 
 def test_a_time_is_taken_as_it_is_written() -> None:
