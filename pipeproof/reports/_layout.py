@@ -27,6 +27,7 @@ __all__ = ["STEPS", "Layout", "execution", "layout"]
 STEPS = "steps, one for each instruction"
 """The axis where no time is told."""
 
+_OVER, _OPEN = 1, 2
 _LARGEST = 2**53
 _Flags = npt.NDArray[np.bool_]
 
@@ -37,7 +38,8 @@ class Layout(NamedTuple):
     `happened` is 1 for what is over and complete, 2 for what has started and is not, 0 for what has
     not started; that lies behind `frontier`, None where everything happens. `axis` says what a
     unit is, of which `unit` ticks make one; `span` is the end of everything. `timed` says that the
-    axis is time.
+    axis is time. `complete` is when an operation has ended and its message has moved, `frontier`
+    for what has started and is not complete.
     """
 
     start: IntArray
@@ -47,6 +49,7 @@ class Layout(NamedTuple):
     span: int
     unit: int
     axis: str
+    complete: IntArray
     timed: bool = False
 
 
@@ -135,7 +138,16 @@ def _timed(frame: Frame, at: IntArray, unit: int) -> Layout:
     each = ", ".join(f"{name} {time}" for name, time in DEFAULT.items() if time)
     axis = f"time, if operations take {each}" if costs is None else "time, in units of costs"
     span = int(end.max(initial=0))
-    return Layout(start, end, np.ones(len(ops), np.int64), None, span, unit, axis, timed=True)
+    happened, complete = np.ones(len(ops), np.int64), _moved(frame, end, at)
+    return Layout(start, end, happened, None, span, unit, axis, complete, timed=True)
+
+
+def _moved(frame: Frame, end: IntArray, at: IntArray) -> IntArray:
+    """Return the end of each operation, and of a message no less than when it has moved."""
+    message = np.flatnonzero(frame.run.is_message)
+    complete = end.copy()
+    complete[message] = np.maximum(end[message], at[frame.completed(message)])
+    return complete
 
 
 def _ticks(frame: Frame) -> IntArray:
@@ -168,8 +180,8 @@ def _stepped(frame: Frame, graph: Graph, events: IntArray) -> Layout:
     begun, over = happened[0 : frame.ends : 2], happened[1 : frame.ends : 2]
     first = np.where(begun, at[0 : frame.ends : 2], 0)
     last = np.where(over, at[1 : frame.ends : 2], first + width)
-    complete = bool(np.all(happened))
-    frontier = int(last[begun].max(initial=0)) + (not complete)
+    whole = bool(np.all(happened))
+    frontier = int(last[begun].max(initial=0)) + (not whole)
     last = np.where(begun & ~over, frontier, last)
     rest = _behind(frame, begun, width)
     first, last = np.where(begun, first, frontier + rest), np.where(begun, last, frontier + rest)
@@ -178,13 +190,14 @@ def _stepped(frame: Frame, graph: Graph, events: IntArray) -> Layout:
     closes = np.append(np.diff(number) != 0, [True])
     start = first[number] + behind
     end = np.where(overlaps & ~closes, start + 1, last[number])
-    told = np.where(over[number], 1, np.where(begun[number], 2, 0))
+    told = np.where(over[number], _OVER, np.where(begun[number], _OPEN, 0))
     message = np.flatnonzero(frame.run.is_message)
     open_ = message[~happened[frame.completed(message)]]
-    told[open_] = np.where(told[open_] == 1, 2, told[open_])
+    told[open_] = np.where(told[open_] == _OVER, _OPEN, told[open_])
+    complete = np.where(told == _OPEN, np.maximum(frontier, end), _moved(frame, end, at))
     span = int(end.max(initial=0))
-    ends = None if complete else frontier
-    return Layout(start, end, told, ends, span, 1, STEPS)
+    ends = None if whole else frontier
+    return Layout(start, end, told, ends, span, 1, STEPS, complete)
 
 
 def _behind(frame: Frame, begun: _Flags, width: IntArray) -> IntArray:

@@ -40,8 +40,9 @@ class _Run:
 
     def told(self, own: int) -> str:
         said = f"{self.low}" if self.low == self.high else f"{self.low}-{self.high}"
-        said += f" of stage {self.stage}" if self.stage != own else ""
-        return said + (f" by {self.coefficient}" if self.coefficient != 1 else "")
+        more = [f"stage {self.stage}"] if self.stage != own else []
+        more += [f"by {self.coefficient}"] if self.coefficient != 1 else []
+        return f"{said} ({', '.join(more)})" if more else said
 
 
 @dataclass(slots=True)

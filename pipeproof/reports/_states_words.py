@@ -1,12 +1,13 @@
 """Words and tables that the parts of a state share."""
 
 from collections.abc import Iterable
+from zlib import crc32
 
 import numpy as np
 
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import IntArray
-from pipeproof.reports._clean import clean
+from pipeproof.reports._worded import worded
 from pipeproof.semantics.frame import Frame
 
 __all__ = ["by_event", "listed", "over", "short", "staged"]
@@ -16,9 +17,10 @@ _MOST = 6
 
 
 def short(text: str) -> str:
-    """Return text from a file, on one line and not too long."""
-    cut = text[: _LONGEST + 1]
-    return clean(cut) if len(cut) <= _LONGEST else f"{clean(cut[:_LONGEST])}…"
+    """Return text from a file, on one line and not too long; different texts stay different."""
+    if len(text) <= _LONGEST:
+        return worded(text)
+    return f"{worded(text[:_LONGEST])}… ({len(text)} characters, {crc32(text.encode()):08x})"
 
 
 def listed(words: Iterable[str], count: int, most: int = _MOST) -> str:

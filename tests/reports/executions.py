@@ -1,15 +1,24 @@
 """Executions of small schedules, event by event, and the states between them."""
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pipeproof.api import Asked, judge
+from pipeproof.frontends import spec
 from pipeproof.ir.operations import IntArray
+from pipeproof.ir.reading import ReadOptions
 from pipeproof.reports._states import Change, changes
+from pipeproof.schedules import generate
 from pipeproof.semantics.model import Model
 from pipeproof.semantics.weak import movable
 from pipeproof.verdict._running import enabled, happen
+from pipeproof.verdict.result import FileReport, Result
 from tests.semantics.made import event
+
+if TYPE_CHECKING:
+    from pipeproof.verdict.decision import Decision
 
 State = dict[tuple[str, str], str]
 
@@ -76,3 +85,15 @@ def happen_in(model: Model, words: Iterable[str]) -> IntArray:
     """The events that words name, in their order."""
     numbers = {event(model.frame, number): number for number in range(model.events)}
     return np.asarray([numbers[word] for word in words], np.int64)
+
+
+def result(*texts: str, under: tuple[str, ...] = (), names: Sequence[str] = ()) -> Result:
+    """What is found of specs, with all that a report that draws is given."""
+    reports: list[FileReport] = []
+    for number, said in enumerate(texts):
+        name = names[number] if names else f"file{number}.yaml"
+        document = spec.read(said, name, ReadOptions(generate=generate))[0]
+        kept: list[tuple[Model, Decision]] = []
+        verdict = judge(document, Asked(transports=under), kept)
+        reports.append(FileReport(name, verdict, document=document, kept=tuple(kept)))
+    return Result("1.2.3", tuple(reports))
