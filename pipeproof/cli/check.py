@@ -31,6 +31,7 @@ from pipeproof.cli._progress import Watch, watching
 from pipeproof.cli._rooms import Member, names
 from pipeproof.cli._seen import NOT_REPRODUCED, confirm_option, witness_of
 from pipeproof.cli._sources import Sourced, source_options, sources
+from pipeproof.cli._statistics import Counted, statistics_option
 from pipeproof.cli._why import places, why_option
 from pipeproof.verdict.result import FileReport, Result
 
@@ -51,6 +52,7 @@ class _Values(Asking, Sourced, Caching):
     fail_on: tuple[str, ...]
     exit_zero: bool
     baseline: str | None
+    statistics: bool
 
 
 @click.command(name="check", cls=Configured, short_help="Judge schedules: legal or not, and why.")
@@ -80,6 +82,7 @@ class _Values(Asking, Sourced, Caching):
     "applied to nothing exits 3. What is refuted or unknown fails always.",
 )
 @baseline_option
+@statistics_option
 @click.option("--exit-zero", is_flag=True, help="Exit 0 instead of 1; nothing else changes.")
 @cache_options
 @config_options
@@ -91,6 +94,7 @@ def command(**values: Unpack[_Values]) -> int:
     MODULE:CLASS, a schedule class of your own; both with --ranks and --microbatches.
     """
     options, path = read_options(values), values["frontier"]
+    counted = Counted(wanted=values["statistics"], format_=values["format_"])
     baseline = None if values["baseline"] is None else read_baseline(values["baseline"])
     bookmark = None if path is None else Bookmark(path, options)
     witness = witness_of(confirm=values["confirm"], witness=values["witness"])
@@ -102,7 +106,7 @@ def command(**values: Unpack[_Values]) -> int:
         stopped = _judged(_limited(judge, values, watch, stop), values, watch, found) or stop.exit
     if cache is not None:
         cache.close()
-    result = Result(__version__, noted(found))
+    result = counted.of(Result(__version__, noted(found)))
     result = result if baseline is None else baseline.of(result)
     _tell(result, values)
     if values["diagram"] is not None and stopped is None:

@@ -24,7 +24,7 @@ from pipeproof.ir.operations import IntArray
 from pipeproof.semantics.choices import Beside, Settled
 from pipeproof.semantics.logic import Rule
 from pipeproof.semantics.model import Model
-from pipeproof.verdict.decision import Decision
+from pipeproof.verdict.decision import Decision, added
 
 __all__ = [
     "NAME",
@@ -82,7 +82,8 @@ def decide(  # noqa: PLR0913  each says one thing
     broken = tuple(showing.show(*found[k], costs[k]) for k in order)
     if kept is not None:
         kept(_bookmark(model, deciding), deciding.spent.over)
-    return Decision(NAME, instances, broken, complete=deciding.complete, unknown=unknown)
+    counts = {"states": deciding.spent.total}
+    return Decision(NAME, instances, broken, deciding.complete, unknown, counts)
 
 
 def decide_outcomes(
@@ -107,10 +108,11 @@ def decide_outcomes(
         return tuple(decide(e.model, rules, budget=budget, progress=progress) for e in outcomes)
     known = zip(outcomes, ends, beside.events, strict=True)
     stands = [_ended(each.model, end, own) for each, end, own in known]
-    return tuple(
+    first, *others = (
         decide(each.model, rules, budget=budget, progress=progress, frontier=stand)
         for each, stand in zip(outcomes, stands, strict=True)
     )
+    return first._replace(counts=added([first.counts, {"states": spent.total}])), *others
 
 
 def explore_outcomes_fully(outcomes: Sequence[Settled], *, budget: Budget | None = None) -> Counts:

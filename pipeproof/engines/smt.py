@@ -24,7 +24,7 @@ from pipeproof.engines._smt_together import Script
 from pipeproof.semantics.choices import Settled
 from pipeproof.semantics.logic import Rule
 from pipeproof.semantics.model import Model
-from pipeproof.verdict.decision import Decision
+from pipeproof.verdict.decision import Decision, added
 
 __all__ = ["LIMITS", "NAME", "Explanation", "Limits", "decide", "decide_outcomes", "explain"]
 
@@ -68,7 +68,7 @@ class _Solver:
         self.context = z3.Context()
         self.exhausted = False
         self.late = False
-        self._spent = 0
+        self.spent = 0
         self._until = time.monotonic() + limits.seconds
 
     def new(self) -> z3.Solver:
@@ -84,14 +84,14 @@ class _Solver:
         return _Script(self)
 
     def check(self, solver: z3.Solver, literals: Sequence[z3.BoolRef]) -> bool:
-        left = min(self.limits.question, self.limits.total - self._spent)
+        left = min(self.limits.question, self.limits.total - self.spent)
         seconds = self._until - time.monotonic()
         if left <= 0 or seconds <= 0:
             self._exhaust(late=left > 0)
         solver.set("rlimit", left)
         solver.set("timeout", int(min(max(1000 * seconds, 1), _NO_TIMEOUT)))
         found = solver.check(*literals)
-        self._spent = max(self._spent, int(solver.statistics().get_key_value("rlimit count")))
+        self.spent = max(self.spent, int(solver.statistics().get_key_value("rlimit count")))
         if found == z3.unknown:
             self._exhaust(late=time.monotonic() >= self._until)
         return bool(found == z3.sat)
@@ -308,10 +308,9 @@ def decide(model: Model, rules: tuple[Rule, ...], limits: Limits = LIMITS) -> De
         return Decision(NAME, dict.fromkeys(unknown, 0), (), complete=False, unknown=unknown)
     solver = _Solver(limits)
     found = Decider(model, solver).decision(NAME, rules)
-    if not solver.late:
-        return found
-    unknown = {code: why.replace(SPENT, LATE) for code, why in found.unknown.items()}
-    return found._replace(unknown=unknown)
+    over = LATE if solver.late else SPENT
+    unknown = {code: why.replace(SPENT, over) for code, why in found.unknown.items()}
+    return found._replace(unknown=unknown, counts={"steps": solver.spent})
 
 
 def decide_outcomes(
@@ -337,13 +336,15 @@ def _decided_at_once(
     if together is not None:
         with suppress(ExhaustedError):
             together.look(rules)
+    before = 0
     for number, each in enumerate(outcomes):
         decision = None
         if together is not None and not solver.exhausted:
             decision = together.decision(number, NAME, rules)
         if decision is None or solver.exhausted:
             decision = decide(each.model, rules, limits)
-        yield decision
+        taken, before = solver.spent - before, solver.spent
+        yield decision._replace(counts=added([decision.counts, {"steps": taken}]))
 
 
 def explain(model: Model, before: int, after: int, limits: Limits = LIMITS) -> Explanation:

@@ -12,7 +12,7 @@ from pipeproof.errors import DisagreementError
 from pipeproof.proofs.asked import Effort
 from pipeproof.semantics.logic import Rule
 from pipeproof.semantics.model import Model
-from pipeproof.verdict.decision import Broken, Decision
+from pipeproof.verdict.decision import Broken, Decision, added
 from pipeproof.verdict.telling import trace
 
 if TYPE_CHECKING:
@@ -137,7 +137,12 @@ def decide_all(model: Model, rules: tuple[Rule, ...], effort: Effort = USUAL) ->
         elif alike:
             unknown[code] = "the engines that decide it differ"
     broken.sort(key=lambda each: (each.cost, each.rule.code, _places(model, each)))
-    return first._replace(engine=", ".join(found), unknown=unknown, broken=tuple(broken))
+    return first._replace(
+        engine=", ".join(found),
+        unknown=unknown,
+        broken=tuple(broken),
+        counts=added(each.counts for each in found.values()),
+    )
 
 
 def _compare(

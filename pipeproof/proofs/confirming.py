@@ -8,7 +8,7 @@ from pipeproof.proofs.agreement import ALONE, SOLVER, USUAL
 from pipeproof.proofs.asked import Effort
 from pipeproof.semantics.logic import Rule
 from pipeproof.semantics.model import Model
-from pipeproof.verdict.decision import Decision
+from pipeproof.verdict.decision import Decision, added
 
 __all__ = ["decide"]
 
@@ -28,14 +28,16 @@ def decide(name: str, model: Model, rules: tuple[Rule, ...], effort: Effort = US
         return found
     told = {each.rule.code for each in found.broken} | found.unknown.keys()
     open_ = [rule for rule in rules if rule.code not in told]
-    names = [name]
+    names, counts = [name], [found.counts]
     for second in _SECOND:
         if open_:
             names.append(second)
-            asked = agreement.within(effort, second)
-            open_ = _left(second, asked(model, tuple(open_)), open_)
+            told_second = agreement.within(effort, second)(model, tuple(open_))
+            counts.append(told_second.counts)
+            open_ = _left(second, told_second, open_)
     alone = dict.fromkeys((rule.code for rule in open_), ALONE)
-    return found._replace(engine=", ".join(names), unknown={**found.unknown, **alone})
+    unknown = {**found.unknown, **alone}
+    return found._replace(engine=", ".join(names), unknown=unknown, counts=added(counts))
 
 
 def _left(name: str, second: Decision, rules: Sequence[Rule]) -> list[Rule]:

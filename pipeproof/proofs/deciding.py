@@ -1,6 +1,6 @@
 """What an engine found of a schedule under one transport, made the verdict that is told."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from pipeproof.semantics.assumptions import assumed
 from pipeproof.semantics.logic import HAPPENS_BEFORE, Rule
 from pipeproof.semantics.model import Model
 from pipeproof.semantics.steps import ends_sharded_as_it_starts, left_open, unended, uneven
-from pipeproof.verdict.decision import Decision
+from pipeproof.verdict.decision import Decision, added
 from pipeproof.verdict.verdict import (
     Explained,
     Live,
@@ -77,6 +77,7 @@ class Deciding(NamedTuple):
             violations=told,
             live=self._live(model),
             explanations=self._explained(model),
+            counts=_counts(model, decision),
         )
 
     def _explained(self, model: Model) -> tuple[Explained, ...]:
@@ -160,6 +161,11 @@ def _replayed(model: Model, decision: Decision) -> tuple[Violation, ...]:
         if len(broken.trace) or broken is decision.broken[0]:
             replay.check(model, broken)
     return violations(model, decision)
+
+
+def _counts(model: Model, decision: Decision) -> Mapping[str, int]:
+    sizes = {"waits": model.waits, "transfers": len(model.frame.pairing)}
+    return added([sizes, decision.counts])
 
 
 def one_step_decides(model: Model) -> bool:

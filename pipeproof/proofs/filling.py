@@ -8,7 +8,7 @@ from pipeproof.proofs.agreement import ALONE, EXPLORER, SOLVER
 from pipeproof.proofs.asked import Effort
 from pipeproof.semantics.logic import Rule
 from pipeproof.semantics.model import Model
-from pipeproof.verdict.decision import Broken, Decision
+from pipeproof.verdict.decision import Broken, Decision, added
 
 __all__ = ["filled"]
 
@@ -47,6 +47,7 @@ class _Filling:
     def __init__(self, found: Decision, effort: Effort) -> None:
         self._found, self._effort = found, effort
         self._engines = [found.engine]
+        self._counts = [found.counts]
         self._unknown = dict(found.unknown)
         self._broken = list(found.broken)
         self._shown: dict[str, tuple[str, list[Broken]]] = {}
@@ -54,6 +55,7 @@ class _Filling:
     def ask(self, name: str, model: Model, rules: Sequence[Rule]) -> list[Rule]:
         """Ask an engine, and return the rules that are open still."""
         found = agreement.within(self._effort, name)(model, tuple(rules))
+        self._counts.append(found.counts)
         left: list[Rule] = []
         for rule in rules:
             own = [each for each in found.broken if each.rule.code == rule.code]
@@ -79,7 +81,10 @@ class _Filling:
             self._told(*self._shown[code])
         self._broken.sort(key=lambda each: _key(model, each))
         return self._found._replace(
-            engine=", ".join(self._engines), unknown=self._unknown, broken=tuple(self._broken)
+            engine=", ".join(self._engines),
+            unknown=self._unknown,
+            broken=tuple(self._broken),
+            counts=added(self._counts),
         )
 
 

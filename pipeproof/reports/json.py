@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from pipeproof.errors import Problem
 from pipeproof.ir.sizes import UNIT
+from pipeproof.reports._statistics import statistics_object
 from pipeproof.verdict.result import Compared, FileReport, Result
 from pipeproof.verdict.verdict import (
     Explained,
@@ -37,7 +38,8 @@ def render(result: Result) -> str:
         **({} if result.baseline is None else {"baseline": _baseline(result.baseline)}),
     }
     files = ",\n".join(json.dumps(_file(report)) for report in result.files)
-    return f'{json.dumps(head)[:-1]}, "files": [\n{files}]}}\n'
+    told = f',\n"statistics": {json.dumps(statistics_object(result))}' if result.statistics else ""
+    return f'{json.dumps(head)[:-1]}, "files": [\n{files}]{told}}}\n'
 
 
 def _baseline(compared: Compared) -> _Json:

@@ -9,6 +9,7 @@ from pipeproof.reports._accepted import accepted_line, baseline_lines, counts
 from pipeproof.reports._clean import clean, excerpt
 from pipeproof.reports._explained import explained_lines
 from pipeproof.reports._live import live_lines
+from pipeproof.reports._statistics import statistics_lines
 from pipeproof.reports._trace import told
 from pipeproof.verdict.result import ERROR, FileReport, Quote, Result
 from pipeproof.verdict.verdict import FileVerdict, Outcome, Place, TransportVerdict, Violation
@@ -54,6 +55,8 @@ def _page(result: Result) -> Iterator[_Line]:
     for report in result.files:
         yield from _file(report)
         yield "", ""
+    if result.statistics:
+        yield from ((line, "quiet") for line in (*statistics_lines(result), ""))
     for line in baseline_lines(result):
         yield from _wrapped(line, "unsure")
     yield counts(result), _STYLE.get(result.word, "")

@@ -72,6 +72,11 @@ class Model:
         """How many events there are, gates not counted."""
         return self.frame.events
 
+    @property
+    def waits(self) -> int:
+        """How many pairs the largest order has of those that were made so far."""
+        return max((len(each.before) for each in self._graphs.values()), default=0)
+
     def graph(self, order: Order) -> Graph:
         """Return the guards that make up `order` under the model's transport."""
         plain = not bool(np.any(self.frame.ops.is_kind(Kind.COLL, Kind.TIE)))

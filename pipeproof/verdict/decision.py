@@ -1,6 +1,6 @@
 """What an engine hands over: everything that breaks a rule, and an execution for each."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from pipeproof.ir.operations import IntArray
 from pipeproof.semantics.found import Finding
 from pipeproof.semantics.logic import Rule
 
-__all__ = ["Broken", "Decision"]
+__all__ = ["Broken", "Decision", "added"]
 
 
 class Broken(NamedTuple):
@@ -31,7 +31,8 @@ class Decision(NamedTuple):
     """What an engine found: instances of each rule by code, and all that is broken, first first.
 
     `complete` says that every event happens in every execution. `unknown` holds the codes that the
-    engine could not decide, and why.
+    engine could not decide, and why. `counts` says what it took: `states` that were explored,
+    `steps` of a solver.
     """
 
     engine: str
@@ -39,3 +40,13 @@ class Decision(NamedTuple):
     broken: tuple[Broken, ...]
     complete: bool
     unknown: Mapping[str, str] = MappingProxyType({})
+    counts: Mapping[str, int] = MappingProxyType({})
+
+
+def added(every: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
+    """Return the sum of what was counted, name by name, in order of the names."""
+    total: dict[str, int] = {}
+    for counts in every:
+        for name, number in counts.items():
+            total[name] = total.get(name, 0) + number
+    return MappingProxyType(dict(sorted(total.items())))

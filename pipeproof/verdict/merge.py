@@ -1,9 +1,10 @@
 """The verdict over every outcome of what a runtime chooses, from the verdict over each."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+from pipeproof.verdict.decision import added
 from pipeproof.verdict.verdict import (
     Explained,
     Live,
@@ -14,6 +15,8 @@ from pipeproof.verdict.verdict import (
 )
 
 __all__ = ["merged"]
+
+_SIZES = ("transfers", "waits")
 
 
 def merged(verdicts: Sequence[TransportVerdict], labels: Sequence[str]) -> TransportVerdict:
@@ -55,7 +58,15 @@ def merged(verdicts: Sequence[TransportVerdict], labels: Sequence[str]) -> Trans
         live=_live(verdicts),
         outcomes=len(verdicts),
         explanations=tuple(_explanations(verdicts, labels)),
+        counts=_counts(verdicts),
     )
+
+
+def _counts(verdicts: Sequence[TransportVerdict]) -> Mapping[str, int]:
+    """Return the largest size of an outcome, and what was taken for all of them."""
+    total = added(each.counts for each in verdicts)
+    sizes = {name: max(each.counts.get(name, 0) for each in verdicts) for name in _SIZES}
+    return MappingProxyType({name: sizes.get(name, number) for name, number in total.items()})
 
 
 def _where(violation: Violation, label: str) -> Violation:

@@ -129,13 +129,15 @@ class Result:
     """Everything that one run found, in the order in which it was asked for.
 
     `baseline` says what became of the findings that were accepted before, where one was given;
-    `exit_code` how the command ends, where that is known.
+    `exit_code` how the command ends, where that is known. With `statistics`, reports that have
+    room for them tell counts, too.
     """
 
     version: str
     files: tuple[FileReport, ...]
     baseline: Compared | None = None
     exit_code: int | None = None
+    statistics: bool = False
 
     @property
     def word(self) -> str:

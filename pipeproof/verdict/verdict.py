@@ -176,7 +176,8 @@ class TransportVerdict:
     number of optimizer steps covered. `assumes` are ids of the register in `docs/trust.md`.
     `live` is the most that is live at once, where it is asked for or the file gives sizes.
     `outcomes` is the number of outcomes of the runtime's choices that were judged.
-    `explanations` say why what is proved holds, where it is asked for.
+    `explanations` say why what is proved holds, where it is asked for. `counts` says how much there
+    was to judge, `waits` and `transfers`, and what engines took for it, `states` and `steps`.
     """
 
     name: str
@@ -192,6 +193,7 @@ class TransportVerdict:
     live: tuple[Live, ...] = ()
     outcomes: int = 1
     explanations: tuple[Explained, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
