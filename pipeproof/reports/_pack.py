@@ -33,8 +33,8 @@ def packed(column: IntArray, *, differences: bool = False) -> Packed:
     return {**said, "d": 1} if differences else said
 
 
-def packed_texts(texts: Sequence[str]) -> Json:
-    """Return a list of texts, deflated where it is long."""
+def packed_texts(texts: Sequence[str | Sequence[str]]) -> Json:
+    """Return a list of texts, or of texts side by side, deflated where it is long."""
     if len(texts) <= FEW:
         return list(texts)
     return {"n": len(texts), "t": _deflated(json.dumps(list(texts)).encode())}

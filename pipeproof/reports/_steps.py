@@ -35,7 +35,7 @@ def steps(scene: Scene, model: Model, events: IntArray) -> dict[str, Json]:
         "phases": list(PHASES),
         "op": packed(op),
         "phase": packed(phase),
-        "names": [[group, worded(said, _LONGEST)] for group, said in names],
+        "names": packed_texts([(group, worded(said, _LONGEST)) for group, said in names]),
         "values": packed_texts([worded(said, _LONGEST) for said in values]),
         "change_step": packed(
             np.asarray([each.step for each in found], np.int64), differences=True

@@ -29,7 +29,7 @@ __all__ = ["EVENTS", "OPERATIONS", "Room", "views"]
 
 OPERATIONS = 1_600_000
 """How many operations a page draws."""
-EVENTS = 200_000
+EVENTS = 100_000
 """How many events the executions of a page have that can be stepped through."""
 _TOLD = 200  # violations of a view that are listed
 _SLICES = ((20_000, 40), (200_000, 4), (OPERATIONS, 1))  # up to so many operations, so many slices
@@ -216,17 +216,17 @@ class _View:
 
     def _earliest_steps(self, scene: Scene) -> tuple[Json, str]:
         model = self.model
-        if (why := self._no_room(model.events)) != "":
+        if (why := self._no_room(model.events, self.file.room.events // 2)) != "":
             return None, why
         events = execution(model, self._decision(model), None)
         self.file.room.events -= len(events)
         return steps(scene, model, events), ""
 
-    def _no_room(self, events: int) -> str:
-        if events <= self.file.room.events:
+    def _no_room(self, events: int, most: int) -> str:
+        """Return why an execution cannot be stepped through; what is legal leaves room for more."""
+        if events <= most:
             return ""
-        left = self.file.room.events
-        return f"{events} events: a page steps through up to {EVENTS}, and has room for {left} more"
+        return f"{events} events: there is room for {most} more on this page, of {EVENTS} in all"
 
     def _violation(self, scene: Scene, layouts: Layouts, case: _Case, number: int) -> Json:
         violation, shown = case
@@ -247,7 +247,7 @@ class _View:
     ) -> tuple[Json, str]:
         if broken is None or not len(broken.trace):
             return None, "no execution of its own is told of it"
-        if (why := self._no_room(len(broken.trace))) != "":
+        if (why := self._no_room(len(broken.trace), self.file.room.events)) != "":
             return None, why
         self.file.room.events -= len(broken.trace)
         return steps(scene, model, broken.trace), ""

@@ -365,7 +365,7 @@ def test_what_a_page_has_no_room_for_is_told(page: Page, monkeypatch: pytest.Mon
     assert large["grid"].is_nothing()
     assert large["no_grid"].text.endswith("and has room for 4 more")
     assert small["no_grid"].is_nothing()
-    assert "events: a page steps through up to" in small["violations"][0]["no_steps"].text
+    assert "events: there is room for 10 more" in small["violations"][0]["no_steps"].text
 
 
 def test_many_violations_share_a_few_executions(page: Page, tmp_path: Path) -> None:
