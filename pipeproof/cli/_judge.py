@@ -1,7 +1,7 @@
 """Files in, reports out: a file that fails does not stop the others."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,7 @@ class Judge:
 
     With a `witness` every counterexample is replayed on it. Where it `keeps`, each report holds
     what its schedule was judged by. What the `cache` knows is not judged again.
+    Files that specs import are added to `read`.
     """
 
     options: ReadOptions
@@ -39,6 +40,7 @@ class Judge:
     witness: str | None = None
     keeps: bool = False
     cache: "Cache | None" = None
+    read: set[str] = field(default_factory=set)
 
     def reports(self, source: Input) -> Iterator[FileReport]:
         """Yield a report for each schedule in `source`; what is wrong with it is told on stderr."""
@@ -60,6 +62,8 @@ class Judge:
     def report(self, document: Document, text: str = "") -> FileReport:
         """Return the report for `document`, whose operations stand in `text`."""
         kept: list[tuple[Model, Decision]] = []
+        imported = document.origin.get("path")
+        self.read.update((imported,) if isinstance(imported, str) else ())
         try:
             verdict, came = self._verdict(document, kept)
             file, text = _written(document, text)

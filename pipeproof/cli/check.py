@@ -32,13 +32,14 @@ from pipeproof.cli._rooms import Member, names
 from pipeproof.cli._seen import NOT_REPRODUCED, confirm_option, witness_of
 from pipeproof.cli._sources import Sourced, source_options, sources
 from pipeproof.cli._statistics import Counted, statistics_option
+from pipeproof.cli._watch import Watching, watch_option, watched
 from pipeproof.cli._why import places, why_option
 from pipeproof.verdict.result import FileReport, Result
 
 __all__ = ["command", "exit_code", "is_open"]
 
 
-class _Values(Asking, Sourced, Caching):
+class _Values(Asking, Sourced, Caching, Watching):
     engine: str
     budget: str | None
     frontier: str | None
@@ -85,6 +86,7 @@ class _Values(Asking, Sourced, Caching):
 @statistics_option
 @click.option("--exit-zero", is_flag=True, help="Exit 0 instead of 1; nothing else changes.")
 @cache_options
+@watch_option
 @config_options
 def command(**values: Unpack[_Values]) -> int:
     """Judge every schedule at PATH...
@@ -93,6 +95,11 @@ def command(**values: Unpack[_Values]) -> int:
     standard input. In place of paths stands --schedule NAME, a known schedule, or --object
     MODULE:CLASS, a schedule class of your own; both with --ranks and --microbatches.
     """
+    return watched(values, _checked) if values["watch"] else _checked(values, set())
+
+
+def _checked(values: _Values, read: set[str]) -> int:
+    """Judge once; files that were read besides the paths are added to `read`."""
     options, path = read_options(values), values["frontier"]
     counted = Counted(wanted=values["statistics"], format_=values["format_"])
     baseline = None if values["baseline"] is None else read_baseline(values["baseline"])
@@ -100,12 +107,13 @@ def command(**values: Unpack[_Values]) -> int:
     witness = witness_of(confirm=values["confirm"], witness=values["witness"])
     keeps = hasattr(_report(values["format_"]), "DRAWS")
     cache = _cache(values, keeps=keeps)
-    judge = Drawing(options, asked(values, values["engine"]), bookmark, witness, keeps, cache)
+    judge = Drawing(options, asked(values, values["engine"]), bookmark, witness, keeps, cache, read)
     found: list[FileReport] = []
     with watching() as watch, nullcontext(Stop()) if path is None else stopped_once() as stop:
         stopped = _judged(_limited(judge, values, watch, stop), values, watch, found) or stop.exit
     if cache is not None:
         cache.close()
+    read.update(problem.file for report in found for problem in report.problems)
     result = counted.of(Result(__version__, noted(found)))
     result = result if baseline is None else baseline.of(result)
     _tell(result, values)
