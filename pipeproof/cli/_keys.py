@@ -26,7 +26,8 @@ Value = str | bool | tuple[str, ...]
 Refuse = Callable[[Path, str, str], None]
 """Notes a mistake: where in the value it stands, what stands there, what was expected."""
 
-_EVERY = ("check", "test", "show", "diagram")
+_EVERY = ("check", "baseline", "test", "show", "diagram")
+_JUDGING = ("check", "baseline")
 _NAME = re.compile(r"[\w.-]{1,40}", re.ASCII)
 _MANY = 10**18
 _ON = ("1", "true", "yes", "on")
@@ -261,7 +262,7 @@ KEYS: Mapping[str, Key] = {
             "transport",
             _Words("nccl-lazy", _transports),
             "the transports under which schedules are judged, instead of the file's",
-            ("check", "show", "diagram"),
+            (*_JUDGING, "show", "diagram"),
         ),
         Key(
             "profile",
@@ -269,9 +270,14 @@ KEYS: Mapping[str, Key] = {
             "a runtime's rules and transports",
             _EVERY,
         ),
-        Key("engine", _Word("graph", lambda: (*names(engines), "all")), "what decides"),
-        Key("select", _Codes("PP3", _codes), "the rules that are judged: codes or beginnings"),
-        Key("ignore", _Codes("PP3", _codes), "the rules that are left out"),
+        Key("engine", _Word("graph", lambda: (*names(engines), "all")), "what decides", _JUDGING),
+        Key(
+            "select",
+            _Codes("PP3", _codes),
+            "the rules that are judged: codes or beginnings",
+            _JUDGING,
+        ),
+        Key("ignore", _Codes("PP3", _codes), "the rules that are left out", _JUDGING),
         Key(
             "limit",
             _Numbers("ranks = 2048", _one_limit),
@@ -282,6 +288,7 @@ KEYS: Mapping[str, Key] = {
             "budget",
             _Numbers("states = 100000", effort, ("memory",)),
             "how far engines go for each schedule and transport",
+            _JUDGING,
         ),
         Key("fail-on", _Words("zero", lambda: FAILING), "what fails beside what is refuted"),
         Key("baseline", _Word("baseline.json"), "the findings that are accepted", is_path=True),

@@ -7,44 +7,65 @@ from typing import Unpack
 
 import click
 
-from pipeproof import __version__
+from pipeproof import __version__, engines
 from pipeproof.cli._baseline import Baseline, read_baseline, today, written
+from pipeproof.cli._budget import budget_option, effort
+from pipeproof.cli._configured import Configured, config_options
 from pipeproof.cli._exits import Exit
 from pipeproof.cli._inputs import expand
 from pipeproof.cli._judge import Judge
 from pipeproof.cli._options import Asking, asked, asking_options, read_options, reading_options
 from pipeproof.cli._output import complain, emit, printable_lines
+from pipeproof.cli._rooms import names
 from pipeproof.cli.check import exit_code, is_open
 from pipeproof.verdict.result import Entry, FileReport, Result
 
 __all__ = ["command"]
 
+engine_option = click.option(
+    "--engine",
+    type=click.Choice([*names(engines), "all"]),
+    default="graph",
+    show_default=True,
+    help="What decides; all of them must agree.",
+)
 _SURE = (Exit.PROVED, Exit.REFUTED, Exit.UNKNOWN)
 
 
 class _Values(Asking):
     file: str
     paths: tuple[str, ...]
+    engine: str
+    budget: str | None
     reason: str | None
     prune: bool
 
 
-@click.command(name="baseline", short_help="Accept what is found, each with a reason and a date.")
+@click.command(
+    name="baseline",
+    cls=Configured,
+    short_help="Accept what is found, each with a reason and a date.",
+)
 @click.argument("file", metavar="FILE")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--reason", metavar="TEXT", help="Why what is new is accepted.")
 @click.option("--prune", is_flag=True, help="Take out what is gone.")
+@engine_option
+@budget_option
 @asking_options
 @reading_options
+@config_options
 def command(**values: Unpack[_Values]) -> int:
     """Judge every schedule at PATH... and write what is refuted into FILE.
 
     Entries that stand there keep their reasons and dates. `pipeproof check --baseline FILE` then
-    exits 1 only on what is new. Unknown is never accepted: it exits 3, here and there.
+    exits 1 only on what is new. Unknown is never accepted: it exits 3, here and there. Ask here
+    what is asked there: the same transports, rules and profile; the configuration holds for both.
     """
     file, reason = values["file"], (values["reason"] or "").strip()
     known = read_baseline(file) if os.path.lexists(file) else Baseline(file)
-    judge = Judge(read_options(values), asked(values))
+    question = replace(asked(values, values["engine"]), effort=effort(values["budget"]))
+    judge = Judge(read_options(values), question)
     found = [report for source in expand(values["paths"]) for report in judge.reports(source)]
     result = known.of(Result(__version__, tuple(found)))
     code = exit_code(result)

@@ -363,3 +363,17 @@ def test_every_refuted_spec_can_be_accepted_and_then_nothing_is_new(
     assert capsys.readouterr().out == told
     assert " findings accepted\n" in told
     assert Path("b.json").read_text() == written(read_baseline("b.json").entries, "b.json")
+
+
+def test_what_is_configured_holds_for_both() -> None:
+    Path("pipeproof.toml").write_text('transport = ["rendezvous-atomic"]\nbaseline = "b.json"\n')
+    assert run(["check", "--no-config", "a.yaml"]) == 1
+    assert accept("a.yaml", "--reason", "known") == 0
+    assert [each["transports"] for each in entries()] == [["rendezvous-atomic"]]
+    assert run(["check", "a.yaml"]) == 0
+    assert run(["check", "a.yaml", "--transport", "rendezvous"]) == 1
+
+
+def test_an_engine_and_its_budget_are_asked_here_too() -> None:
+    assert accept("fine.yaml", "--engine", "explore", "--budget", "states=3") == 3
+    assert accept("fine.yaml", "--engine", "explore") == 0

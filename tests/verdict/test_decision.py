@@ -3,7 +3,7 @@
 import numpy as np
 
 from pipeproof.semantics.found import Finding, Spot
-from pipeproof.verdict.decision import Broken, Decision
+from pipeproof.verdict.decision import Broken, Decision, added
 from tests.semantics.made import rules
 
 FOUND = Finding((Spot(0, 0),), {"op": "0F0"})
@@ -25,3 +25,10 @@ def test_a_decision_lists_what_is_broken_first_first() -> None:
 
     assert decision.broken[0] is first
     assert decision.instances == {"PP102": 1, "PP103": 1}
+
+
+def test_counts_are_added_by_name_and_stand_in_order_of_names() -> None:
+    total = added([{"steps": 2}, {}, {"states": 3, "steps": 4}])
+
+    assert list(total.items()) == [("states", 3), ("steps", 6)]
+    assert added([]) == {}

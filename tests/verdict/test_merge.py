@@ -68,3 +68,10 @@ def test_counts_add_up_and_what_is_live_is_the_most() -> None:
     assert dict(found.instances) == {"PP301": 5}
     assert found.live == (many,)
     assert found.outcomes == 2
+
+
+def test_the_largest_outcome_is_told_and_what_all_of_them_took() -> None:
+    one = replace(verdict(Outcome.PROVED), counts={"waits": 9, "transfers": 1, "states": 3})
+    other = replace(verdict(Outcome.PROVED), counts={"waits": 7, "transfers": 2, "states": 4})
+
+    assert merged((one, other), ("a", "b")).counts == {"states": 7, "transfers": 2, "waits": 9}
