@@ -220,7 +220,7 @@ class App {
     const { scene } = this;
     if (!scene) return;
     const view = find("view");
-    const high = Math.ceil(scene.height * this.camera.scaleY + AXIS + 6);
+    const high = Math.ceil(scene.height * this.camera.scaleY + TOP + 6);
     view.style.setProperty("--content", `${high}px`);
     const sizer = find("sizer");
     sizer.style.width = `${Math.ceil(ORIGIN + scene.span * this.camera.scaleX + 16)}px`;
@@ -229,7 +229,7 @@ class App {
 
   get room() {
     const view = find("view");
-    return { width: view.clientWidth - ORIGIN - 16, height: Number.parseFloat(getComputedStyle(view).maxHeight) - AXIS - 8 || view.clientHeight };
+    return { width: view.clientWidth - ORIGIN - 16, height: Number.parseFloat(getComputedStyle(view).maxHeight) - TOP - 8 || view.clientHeight };
   }
 
   /** Choose a scale at which texts can be read, and go to what is illegal. */
@@ -269,13 +269,13 @@ class App {
     const [x, y] = [atX ?? view.clientWidth / 2, atY ?? view.clientHeight / 2];
     const { scaleX, scaleY } = this.camera;
     const time = (x - ORIGIN + view.scrollLeft) / scaleX;
-    const high = (y - AXIS + view.scrollTop) / scaleY;
+    const high = (y - TOP + view.scrollTop) / scaleY;
     const readable = this.scene.readable();
     const least = Math.min(scaleX, (0.9 * this.room.width) / this.scene.span);
     this.camera.scaleX = Math.min(8 * readable, Math.max(least, scaleX * factor));
     this.camera.scaleY = Math.min(2, Math.max(Math.min(scaleY, 0.1), scaleY * factor ** 0.5));
     this.resize();
-    view.scrollTo(time * this.camera.scaleX - x + ORIGIN, high * this.camera.scaleY - y + AXIS);
+    view.scrollTo(time * this.camera.scaleX - x + ORIGIN, high * this.camera.scaleY - y + TOP);
     this.draw();
   }
 
@@ -285,7 +285,7 @@ class App {
     const { x, y, width, height } = this.scene.box(op);
     const { scaleX, scaleY } = this.camera;
     const wide = view.clientWidth - ORIGIN;
-    const high = view.clientHeight - AXIS;
+    const high = view.clientHeight - TOP;
     const [left, right] = [x * scaleX - view.scrollLeft, (x + width) * scaleX - view.scrollLeft];
     if (left < 40 || right > wide - 90) view.scrollLeft = x * scaleX - wide * 0.55;
     const [top, bottom] = [y * scaleY - view.scrollTop, (y + height) * scaleY - view.scrollTop];
@@ -353,7 +353,7 @@ class App {
     fill(card, ...cardOf(this, op));
     const [box, view] = [this.scene.box(op), find("view")];
     const x = ORIGIN + box.x * this.camera.scaleX - view.scrollLeft;
-    const y = AXIS + (box.y + box.height) * this.camera.scaleY - view.scrollTop;
+    const y = TOP + (box.y + box.height) * this.camera.scaleY - view.scrollTop;
     const room = view.clientWidth - card.offsetWidth - 8;
     card.style.left = `${view.offsetLeft + Math.max(4, Math.min(x, room))}px`;
     card.style.top = `${view.offsetTop + Math.min(y, view.clientHeight) + 10}px`;
@@ -680,7 +680,7 @@ const onPointer = (app) => {
   const opAt = (event) => {
     const [x, y] = [event.offsetX, event.offsetY];
     if (x < GUTTER || y < AXIS || !app.scene) return -1;
-    return app.scene.at((x - ORIGIN + view.scrollLeft) / app.camera.scaleX, (y - AXIS + view.scrollTop) / app.camera.scaleY);
+    return app.scene.at((x - ORIGIN + view.scrollLeft) / app.camera.scaleX, (y - TOP + view.scrollTop) / app.camera.scaleY);
   };
   canvas.addEventListener("pointerdown", (event) => {
     from = { x: event.clientX, y: event.clientY, left: view.scrollLeft, top: view.scrollTop, isMoved: false };
@@ -793,9 +793,9 @@ const paperCamera = (app) => {
   const ops = app.sliced && (PAPER.width - ORIGIN) / scene.span < 0.3 * readable ? [...app.sliced].filter((op) => op >= 0) : [];
   const { left, right, top } = ops.length ? scene.around(ops) : { left: 0, right: scene.span, top: 0 };
   const scaleX = Math.min((PAPER.width - ORIGIN - 8) / Math.max(right - left, 1e-9), 2.4 * readable);
-  const scaleY = Math.min(1, Math.max((PAPER.height - AXIS) / scene.height, ops.length ? 0.7 : 0));
-  const high = Math.min(PAPER.height, scene.height * scaleY + AXIS + 4);
-  const panY = Math.max(0, Math.min(top * scaleY - 20, scene.height * scaleY + AXIS - high));
+  const scaleY = Math.min(1, Math.max((PAPER.height - TOP) / scene.height, ops.length ? 0.7 : 0));
+  const high = Math.min(PAPER.height, scene.height * scaleY + TOP + 4);
+  const panY = Math.max(0, Math.min(top * scaleY - 20, scene.height * scaleY + TOP - high));
   return { scaleX, scaleY, panX: left * scaleX, panY, width: PAPER.width, height: high };
 };
 

@@ -15,11 +15,11 @@ const GOLDEN = 137.508;
 const ARROWS = {
   "next in the program": { token: "soft", dash: [], width: 1.25, isQuiet: true },
   "waits for": { token: "accent", dash: [6, 4], width: 2.25 },
-  "taken for another message": { token: "accent", dash: [], width: 2.25 },
-  "must come first, and nothing makes it": { token: "accent", dash: [2, 4], width: 2.25 },
-  "the message that the receive names": { token: "soft", dash: [2, 3], width: 1.5 },
+  "taken for another message": { token: "accent", dash: [], width: 2.25, said: "taken for another" },
+  "must come first, and nothing makes it": { token: "accent", dash: [2, 4], width: 2.25, said: "must come first" },
+  "the message that the receive names": { token: "soft", dash: [2, 3], width: 1.5, said: "named" },
   "puts what is read, or was there before": { token: "ink", dash: [5, 3], width: 1.25, isNear: true },
-  "makes the weights that are read": { token: "ink", dash: [8, 3, 2, 3], width: 1.25 },
+  "makes the weights that are read": { token: "ink", dash: [8, 3, 2, 3], width: 1.25, said: "weights" },
 };
 const PLAIN_ARROW = { token: "ink", dash: [], width: 1.25 };
 const isLoud = (arrow) => ARROWS[arrow.means]?.token === "accent";
@@ -105,7 +105,7 @@ class Painter {
   }
 
   y(height) {
-    return AXIS + height * this.scaleY - this.panY;
+    return TOP + height * this.scaleY - this.panY;
   }
 
   time(x) {
@@ -117,7 +117,7 @@ class Painter {
     context.fillStyle = palette.ground;
     context.fillRect(0, 0, width, height);
     const row = this.scene.rankHeight * this.scaleY;
-    this.firstRank = Math.max(0, Math.floor(this.panY / row));
+    this.firstRank = Math.max(0, Math.floor((this.panY - TOP + AXIS) / row));
     this.endRank = Math.min(this.grid.ranks, Math.ceil((this.panY + height - AXIS) / row));
     this.#clipped(GUTTER, AXIS, () => {
       this.#background();
@@ -173,7 +173,7 @@ class Painter {
     const row = this.scene.rankHeight * this.scaleY;
     const end = Math.min(this.grid.ranks, Math.ceil((this.panY + this.height - AXIS) / row));
     const seen = [];
-    for (let rank = Math.max(0, Math.floor(this.panY / row)); rank < end; rank++) {
+    for (let rank = Math.max(0, Math.floor((this.panY - TOP + AXIS) / row)); rank < end; rank++) {
       for (let lane = 0; lane < LANES.length && seen.length < most; lane++) {
         if (this.scene.hasLane[lane]) this.#lane(rank, lane, from, to, seen);
       }
@@ -271,7 +271,7 @@ class Painter {
 
   #text(op, { x, y, width, height }, look, state, [kind, lane, microbatch]) {
     const { context, palette } = this;
-    const size = Math.min(lane === 0 ? 13 : 11, height * (lane === 0 ? 0.5 : 0.68));
+    const size = Math.min(lane === 0 ? 13 : 11, height * (height > 20 ? 0.5 : 0.68));
     if (size < 7 || width < 8) return "";
     const fits = shorter(this.grid.said(op, 40), kind, lane, microbatch);
     const inset = this.scene.isMark[op] ? 6 : 4;
@@ -394,14 +394,17 @@ class Painter {
     };
     const [from, to] = [side(before), side(after)];
     const isLevel = Math.abs(from.top - to.top) < 1;
-    if (to.left - from.right > (isLevel ? -2 : 10)) {
+    const room = to.left - from.right;
+    if (isLevel ? room > -2 && room < 8 : room > 10) {
       const [y, toY] = [(from.top + from.bottom) / 2, (to.top + to.bottom) / 2];
-      const bend = Math.max(12, (to.left - from.right) / 2);
+      const bend = Math.max(Math.min(12, room / 2 + 4), room / 2);
       return curve([from.right, y], [from.right + bend, y], [to.left - bend, toY], [to.left, toY]);
     }
     if (isLevel) {
-      const lift = from.top - 26;
-      const [x, toX] = [(from.left + from.right) / 2, (to.left + to.right) / 2];
+      const lift = from.top - Math.min(24, 8 * Math.max(2, this.scaleY * 2));
+      const [part, toPart] = to.left > from.left ? [0.7, 0.3] : [0.2, 0.88];
+      const x = from.left + (from.right - from.left) * part;
+      const toX = to.left + (to.right - to.left) * toPart;
       return curve([x, from.top], [x, lift], [toX, lift], [toX, to.top]);
     }
     const isDown = to.top > from.top;
@@ -441,7 +444,8 @@ class Painter {
 
   #label({ at, points: [from, , , to] }, look, arrow) {
     const isPlain = arrow.means === "message" || look.isNear;
-    const text = clean(isPlain ? arrow.label : arrow.label ? `${arrow.means}: ${arrow.label}` : arrow.means, 48);
+    const means = look.said ?? arrow.means;
+    const text = clean(isPlain ? arrow.label : arrow.label ? `${means}: ${arrow.label}` : means).slice(0, 48);
     const least = look.isNear ? 160 : arrow.isLit ? 90 : 0;
     if (!text || Math.hypot(to[0] - from[0], to[1] - from[1]) < least) return;
     this.context.font = `11px ${SANS}`;

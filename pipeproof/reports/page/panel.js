@@ -141,7 +141,8 @@ const others = (app, view) => {
     const said = make("span", { class: "quiet" }, clean(violation.message, 120));
     return make("li", {}, make("button", { type: "button", class: "choice", "aria-current": app.chosen === k && "true", on: () => app.choose(k) }, name, first, said));
   });
-  return [heading(`Violations (${view.violations.length})`), make("ul", { class: "choices" }, ...items, more(view.violations))];
+  const all = make("ul", { class: "choices" }, ...items, more(view.violations));
+  return [make("section", { class: "others" }, heading(`Violations (${view.violations.length})`), all)];
 };
 
 const open = (view) => {

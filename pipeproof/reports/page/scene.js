@@ -3,6 +3,7 @@
 const GUTTER = 78;
 const ORIGIN = GUTTER + 7; // where time begins
 const AXIS = 24;
+const TOP = AXIS + 20; // where rank 0 begins: arrows bend above it
 const LANE_HEIGHTS = [28, 17, 17, 17];
 const LANE_GAP = 2;
 const RANK_PAD = 7;
