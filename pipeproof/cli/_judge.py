@@ -29,9 +29,9 @@ __all__ = ["Judge", "reported"]
 class Judge:
     """How files are read, what is asked about each schedule in them, and where it is taken up.
 
-    With a `witness` every counterexample is replayed on it. Where it `keeps`, each report holds
-    what its schedule was judged by. What the `cache` knows is not judged again.
-    Files that specs import are added to `read`.
+    With a `witness` every counterexample is replayed on it. Where it `keeps`, each report holds its
+    schedule and what it was judged by, with `places` the schedule alone. What the `cache` knows is
+    not judged again. Files that specs import are added to `read`.
     """
 
     options: ReadOptions
@@ -41,6 +41,7 @@ class Judge:
     keeps: bool = False
     cache: "Cache | None" = None
     read: set[str] = field(default_factory=set)
+    places: bool = False
 
     def reports(self, source: Input) -> Iterator[FileReport]:
         """Yield a report for each schedule in `source`; what is wrong with it is told on stderr."""
@@ -71,7 +72,8 @@ class Judge:
         except Exception as error:  # sorted below, and never silent
             return reported(document.name, error)
         report = FileReport(document.name, verdict, quotes=quotes, provenance=came)
-        return replace(report, document=document, kept=tuple(kept)) if self.keeps else report
+        report = replace(report, document=document) if self.keeps or self.places else report
+        return replace(report, kept=tuple(kept)) if self.keeps else report
 
     def _verdict(
         self, document: Document, kept: "list[tuple[Model, Decision]]"

@@ -105,9 +105,11 @@ def _checked(values: _Values, read: set[str]) -> int:
     baseline = None if values["baseline"] is None else read_baseline(values["baseline"])
     bookmark = None if path is None else Bookmark(path, options)
     witness = witness_of(confirm=values["confirm"], witness=values["witness"])
-    keeps = hasattr(_report(values["format_"]), "DRAWS")
+    report = _report(values["format_"])
+    keeps = hasattr(report, "DRAWS")
     cache = _cache(values, keeps=keeps)
     judge = Drawing(options, asked(values, values["engine"]), bookmark, witness, keeps, cache, read)
+    judge = replace(judge, places=hasattr(report, "PLACES"))
     found: list[FileReport] = []
     with watching() as watch, nullcontext(Stop()) if path is None else stopped_once() as stop:
         stopped = _judged(_limited(judge, values, watch, stop), values, watch, found) or stop.exit
@@ -116,15 +118,16 @@ def _checked(values: _Values, read: set[str]) -> int:
     read.update(problem.file for report in found for problem in report.problems)
     result = counted.of(Result(__version__, noted(found)))
     result = result if baseline is None else baseline.of(result)
-    _tell(result, values)
+    code = exit_code(result, values["fail_on"], exit_zero=values["exit_zero"])
+    code = code if stopped is None else stopped
+    _tell(replace(result, exit_code=code), values)
     if values["diagram"] is not None and stopped is None:
         judge.draw(values["diagram"], effort(values["budget"]))
     if bookmark is not None:
         bookmark.close(stopped=stopped is not None)
     if stopped is not None:
         complain(f"stopped after {len(found)} schedules")
-        return stopped
-    return exit_code(result, values["fail_on"], exit_zero=values["exit_zero"])
+    return code
 
 
 def _cache(values: _Values, *, keeps: bool) -> Cache | None:

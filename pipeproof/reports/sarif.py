@@ -23,10 +23,10 @@ from pipeproof.reports._sarif_rules import (
 )
 from pipeproof.verdict.result import ERROR, FileReport, Json, Result
 
-__all__ = ["DRAWS", "NAME", "SCHEMA", "render"]
+__all__ = ["NAME", "PLACES", "SCHEMA", "render"]
 
 NAME = "sarif"
-DRAWS = True
+PLACES = True
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )

@@ -95,9 +95,10 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Told:
         broken.append(folder / name)
         broken[-1].write_bytes(text.encode(errors="surrogateescape"))
     files = map(str, (*ILLEGAL, *(ROOT / path for path in OTHERS), *broken))
-    judge = Judge(ReadOptions(generate=generate), Asked(), keeps=True)
+    judge = Judge(ReadOptions(generate=generate), Asked(), places=True)
     reports = [each for source in expand(list(files)) for each in judge.reports(source)]
     result = Result("0", tuple(reports))
+    assert not any(each.kept for each in reports)
     return Told(
         json.loads(json_report.render(result)),
         checked_sarif(sarif.render(result)),
@@ -246,6 +247,14 @@ def test_what_a_budget_leaves_open_is_open_in_sarif_and_an_error_in_junit(tmp_pa
     assert len(errors) >= len(open_)
     assert {each["ruleId"] for each in open_} == {case.name[:5] for case in errors}
     assert told.sarif["invocations"][0]["executionSuccessful"]
+    assert told.sarif["invocations"][0]["exitCode"] == 3
+
+
+def _first_line(sarif: Json) -> int:
+    """Where the first event of the first execution stands."""
+    (flow,) = sarif["results"][0]["codeFlows"]
+    step = flow["threadFlows"][0]["locations"][0]["location"]
+    return int(step["physicalLocation"]["region"]["startLine"])
 
 
 def test_exit_zero_changes_the_code_and_nothing_that_is_told(tmp_path: Path) -> None:
@@ -254,7 +263,9 @@ def test_exit_zero_changes_the_code_and_nothing_that_is_told(tmp_path: Path) -> 
     zero = _told(tmp_path, tmp_path / "a.yaml", "--exit-zero")
 
     assert (plain.codes, zero.codes) == ((1, 1, 1), (0, 0, 0))
+    assert [each.sarif["invocations"][0]["exitCode"] for each in (plain, zero)] == [1, 0]
     assert plain.sarif["results"] == zero.sarif["results"]
+    assert _first_line(plain.sarif) == 7
     assert plain.junit.tostring() == zero.junit.tostring()
 
 

@@ -187,6 +187,10 @@ def test_a_long_execution_is_cut_from_the_front_and_says_so() -> None:
     (thread,) = result["codeFlows"][0]["threadFlows"]
 
     assert [thread["locations"][at]["executionOrder"] for at in (0, -1)] == [501, 1_500]
+    assert [
+        thread["locations"][at]["location"]["logicalLocations"][0]["fullyQualifiedName"]
+        for at in (0, -1)
+    ] == ["r0.500", "r0.1499"]
     assert "the last 1000 of 1500 events are told" in result["message"]["text"]
 
 
