@@ -125,14 +125,18 @@ def alternatives(node: Mapping[str, Json]) -> list[dict[str, Json]]:
 
 
 def test_results_are_as_the_schema_says(written: Written, tmp_path: Path) -> None:
-    many = written("check", *CHECKED, tmp_path, "--format", "json")
-    why = written("check", CHECKED[7], "--why", "first", "--format", "json")
-    confirmed = written("check", CHECKED[0], "--confirm", "--transport", "gloo", "--format", "json")
+    few = ("--transport", "gloo", "--transport", "rendezvous")
+    many = written("check", *CHECKED, tmp_path, *few, "--statistics", "--format", "json")
+    why = written("check", CHECKED[7], "--why", "first", *few[:2], "--format", "json")
+    asked = ("--engine", "all", "--statistics", *few[:2])
+    every = written("check", CHECKED[0], *asked, "--format", "json")
+    confirmed = written("check", CHECKED[0], "--confirm", *few[:2], "--format", "json")
 
     agreed(
         "result",
         many,
         why,
+        every,
         confirmed,
         json.loads(render(made())),
         unseen=("result.provenance.transport",),
@@ -215,7 +219,7 @@ def test_certificates_are_as_the_schema_says(written: Written, tmp_path: Path) -
 
     agreed(
         "certificate",
-        *(written("certify", path) for path in paths),
+        *(written("certify", path, "--transport", "gloo") for path in paths),
         unseen=("certificate.proved.paths[]|1", "certificate.refuted.outcome"),
     )
 
