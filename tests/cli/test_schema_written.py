@@ -11,12 +11,16 @@ import pytest
 from pipeproof.api import judge_text
 from pipeproof.cli import run
 from pipeproof.cli.schema import schemas
+from pipeproof.ir.recorded import Recorded
+from pipeproof.reports._recording import recording
 from pipeproof.reports.json import render
 from pipeproof.verdict.result import Compared, Entry, Failure, FileReport, Result
 from pipeproof.verdict.verdict import Accepted, Explained, Hop, TraceStep, Undecided
 from tests.cli.made import ROOT
 from tests.cli.schemas import Json, schema, validator, wrong
 from tests.execution.faults import campaign
+from tests.semantics.spans.made import earliest, swapped
+from tests.timing.made import known
 
 UPSTREAM = "specs/upstream/torch-2.13"
 CHECKED = (
@@ -237,6 +241,22 @@ def test_runs_and_replays_are_as_the_schema_says(written: Written, tmp_path: Pat
 
     agreed("replay", written("replay", path, "--format", "json"))
     agreed("run", *(written("run", *each, "--format", "json") for each in runs), unseen=IN_TORCH)
+
+
+def test_conformities_are_as_the_schema_says(
+    written: Written, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    schedule, spans = tmp_path / "run.csv", earliest(known("1f1b", 2, 4))
+    shape = ("--ranks", "2", "--microbatches", "4", "-o", str(schedule))
+    assert run(["generate", "1f1b", *shape]) == 0
+    assert capsys.readouterr().out == ""
+
+    found = []
+    for number, each in enumerate((spans, swapped(0, "0F1", "0F2")(spans), spans[:3])):
+        trace = tmp_path / f"{number}.json"
+        trace.write_text(recording(Recorded(tuple(each), together=number == 0)))
+        found.append(written("conform", trace, schedule, "--format", "json"))
+    agreed("conform", *found, unseen=("conform.silent",))
 
 
 def test_every_object_that_is_written_has_a_schema() -> None:
