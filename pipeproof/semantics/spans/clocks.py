@@ -145,12 +145,12 @@ class _Setting:
         self.rank = seen.model.frame.instruction_rank[rows]
         self.ranks = seen.model.frame.ranks
         self.later = np.zeros(self.ranks, seen.begins.dtype)
-        self.cause: dict[int, tuple[int, _Pair]] = {}
+        self.cause: dict[int, tuple[int, _Pair | None]] = {}
 
     def offences(self) -> list[Offence]:
         if not self.seen.instructions:
             return []
-        for _ in range(2 * self.ranks + 2):
+        while True:
             at = self._least()
             late = at[self.dones] - self._ended() - self.seen.tolerance
             if not np.any(late > 0):
@@ -158,7 +158,9 @@ class _Setting:
             if self.skew == 0 or self.ranks == 1:
                 return [self._plain(at, late)]
             self._set(at, late)
-        return [self._circle()]
+            around = self._circle()
+            if around:
+                return [self._impossible(around)]
 
     def _ended(self) -> IntArray:
         return np.asarray(self.seen.ended + self.later[self.rank][:, None])
@@ -174,24 +176,25 @@ class _Setting:
 
     def _set(self, at: IntArray, late: IntArray) -> None:
         """Set ranks later whose effects end too early, and the others as far as clocks differ."""
-        worst = late.max(axis=1)
-        new = self.later.copy()
-        for row in np.flatnonzero(worst > 0).tolist():
-            rank = int(self.rank[row])
-            if self.later[rank] + worst[row] > new[rank]:
-                new[rank] = self.later[rank] + worst[row]
-                pair = self._pair(at, row, int(np.argmax(late[row])))
-                home = int(self.seen.model.frame.instruction_rank[pair.cause])
-                self.cause[rank] = home, pair
+        worst, new = late.max(axis=1), self.later.copy()
+        for rank in sorted({*self.rank[worst > 0].tolist()}):
+            rows = np.flatnonzero(self.rank == rank)
+            row = int(rows[np.argmax(worst[rows])])
+            pair = self._pair(at, row, int(np.argmax(late[row])))
+            new[rank] += worst[row]
+            self.cause[rank] = int(self.seen.model.frame.instruction_rank[pair.cause]), pair
         if self.skew is not None:
-            new = np.maximum(new, new.max() - self.skew)
+            last = int(np.argmax(new))
+            for rank in np.flatnonzero(new < new[last] - self.skew).tolist():
+                new[rank] = new[last] - self.skew
+                self.cause[rank] = last, None
         self.later = new
 
     def _pair(self, at: IntArray, row: int, step: int) -> _Pair:
         """Return the cause of an effect that ends too early: whose begin is its least moment."""
         done = int(self.dones[row])
         least = at[done, step]
-        own = {int(e): n for n, e in enumerate(self.starts.tolist())}
+        own = self._own
         stack, seen = [done], {done}
         while stack:
             event = stack.pop()
@@ -205,6 +208,10 @@ class _Setting:
                     seen.add(each)
                     stack.append(each)
         return _Pair(done // 2, done // 2, step)
+
+    @cached_property
+    def _own(self) -> dict[int, int]:
+        return {event: n for n, event in enumerate(self.starts.tolist())}
 
     def _waited_for(self, event: int) -> Iterator[int]:
         low, high = np.searchsorted(self._after, [event, event + 1]).tolist()
@@ -223,40 +230,51 @@ class _Setting:
         ended = self._ended()
         places = np.argwhere(late > 0).tolist()
         row, step = min(places, key=lambda each: (ended[each[0], each[1]], each))
-        return self._told([self._pair(at, row, step)], "")
-
-    def _circle(self) -> Offence:
-        """Return causes and effects that no setting of the clocks puts in order."""
-        rank, trail = next(iter(sorted(self.cause))), list[int]()
-        while rank in self.cause and rank not in trail:
-            trail.append(rank)
-            rank = self.cause[rank][0]
-        around = trail[trail.index(rank) :] if rank in trail else trail
-        pairs = [self.cause[each][1] for each in around]
-        said = (
-            ""
-            if self.skew is None
-            else (
-                f", with clocks that differ by {micros_text(self.skew * _PICOSECONDS)} us at most"
-            )
+        pair = self._pair(at, row, step)
+        effect, cause = self._ends(pair)
+        return self._offence(
+            f"{called(effect.name)} of rank {effect.rank} ends before {called(cause.name)} "
+            f"of rank {cause.rank} begins, which comes before it in every execution",
+            [pair],
         )
-        return self._told(pairs, f"; no setting of the clocks of ranks mends it{said}")
 
-    def _told(self, pairs: list[_Pair], behind: str) -> Offence:
-        seen, told, spans = self.seen, list[str](), list[Span]()
-        for pair in pairs:
-            effect, cause = seen.spans[pair.step][pair.effect], seen.spans[pair.step][pair.cause]
-            told.append(
-                f"{called(effect.name)} of rank {effect.rank} ends before {called(cause.name)} "
-                f"of rank {cause.rank} begins, which comes before it in every execution"
-            )
-            spans += [effect, cause]
-        first, frame = spans[0], seen.model.frame
-        row = int(frame.ops.first_row[pairs[0].effect])
-        return Offence(
-            f"{' and '.join(told)}{behind}",
-            tuple(spans),
-            first.rank,
-            seen.before(first),
-            (first.rank, frame.position(row)),
+    def _circle(self) -> list[_Pair]:
+        """Return the causes and effects of ranks of which each was set later because of another.
+
+        A circle of last reasons is one along which ranks would be set later for ever.
+        """
+        for first in sorted(self.cause):
+            rank, trail = first, list[int]()
+            while rank in self.cause and rank not in trail:
+                trail.append(rank)
+                rank = self.cause[rank][0]
+            if rank in trail:
+                around = trail[trail.index(rank) :]
+                return [pair for each in around if (pair := self.cause[each][1]) is not None]
+        return []
+
+    def _impossible(self, pairs: list[_Pair]) -> Offence:
+        told = [self._needed(pair) for pair in pairs]
+        clocks = "the clocks of ranks"
+        if self.skew is not None:
+            clocks += f", which differ by {micros_text(self.skew * _PICOSECONDS)} us at most,"
+        both = {1: "it", 2: "both"}.get(len(pairs), "all")
+        return self._offence(
+            f"{' and '.join(told)} in every execution; no setting of {clocks} makes {both} so",
+            pairs,
         )
+
+    def _needed(self, pair: _Pair) -> str:
+        effect, cause = self._ends(pair)
+        begins = f"{called(cause.name)} of rank {cause.rank} begins"
+        return f"{begins} before {called(effect.name)} of rank {effect.rank} ends"
+
+    def _ends(self, pair: _Pair) -> tuple[Span, Span]:
+        spans = self.seen.spans[pair.step]
+        return spans[pair.effect], spans[pair.cause]
+
+    def _offence(self, why: str, pairs: list[_Pair]) -> Offence:
+        spans = tuple(span for pair in pairs for span in self._ends(pair))
+        first, frame = spans[0], self.seen.model.frame
+        position = frame.position(int(frame.ops.first_row[pairs[0].effect]))
+        return Offence(why, spans, first.rank, self.seen.before(first), (first.rank, position))

@@ -214,12 +214,16 @@ def _loops(frame: Frame, rank: int) -> Iterator[tuple[str, str]]:
 
 
 def _steps(programs: tuple[tuple[Unit, ...], ...], ordered: tuple[tuple[Named, ...], ...]) -> int:
-    """Return how often most computations stand in the trace."""
+    """Return how often most computations stand in the trace; of all operations where none does."""
     votes: Counter[int] = Counter()
+    others: Counter[int] = Counter()
     for program, spans in zip(programs, ordered, strict=True):
-        once = Counter(unit.key for unit in program if unit.kinds & {*COMPUTE})
+        once = Counter(unit.key for unit in program)
+        computing = {unit.key for unit in program if unit.kinds & {*COMPUTE}}
         told = Counter(each.key for each in spans)
         for key, times in once.items():
             if told[key]:
-                votes[max(1, (told[key] + times // 2) // times)] += 1
-    return min(votes, key=lambda steps: (-votes[steps], steps), default=0)
+                chosen = votes if key in computing else others
+                chosen[max(1, (told[key] + times // 2) // times)] += 1
+    counts = votes or others
+    return min(counts, key=lambda steps: (-counts[steps], steps), default=0)

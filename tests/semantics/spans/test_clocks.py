@@ -67,7 +67,7 @@ def test_what_no_setting_of_clocks_mends_is_told_without_comparing_them() -> Non
     ]
     (offence,) = judged(model, spans)[1]
 
-    assert "no setting of the clocks of ranks mends it" in offence.why
+    assert "in every execution; no setting of the clocks of ranks makes both so" in offence.why
     assert len(offence.spans) == 4
     assert {span.rank for span in offence.spans} == {0, 1}
 
