@@ -55,7 +55,7 @@ class InputError(PipeproofError):
     """The caller's input is wrong; `problems` holds every mistake that was found."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        super().__init__("\n".join(map(str, problems)))
+        super().__init__("\n".join(" ".join(str(each).splitlines()) for each in problems))
         self.problems = tuple(problems)
 
 

@@ -78,3 +78,9 @@ def test_a_close_word_is_offered(word: str, said: str) -> None:
 )
 def test_what_stands_in_a_file_is_shown_without_control_characters(text: str, shown: str) -> None:
     assert printable(text, 8) == shown
+
+
+def test_each_mistake_is_a_line_whatever_a_file_is_called() -> None:
+    problems = [Problem("a\n::error::b\u2028c", 1, 2, "this", "that") for _ in range(2)]
+
+    assert str(InputError(problems)).split("\n") == ["a ::error::b c:1:2: this; that"] * 2

@@ -8,6 +8,8 @@ from typing import TextIO
 
 import click
 
+from pipeproof.reports._clean import inert
+
 __all__ = ["COLOURS", "complain", "emit", "printable_lines", "quiet_pipe", "wants_colour"]
 
 COLOURS = ("auto", "always", "never")
@@ -35,11 +37,17 @@ def complain(text: str) -> None:
 
 
 def printable_lines(text: str) -> str:
-    """Return `text` with everything unprintable but line breaks replaced."""
-    return "\n".join(
-        line if line.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in line)
-        for line in text.split("\n")
-    )
+    """Return `text` with everything unprintable but line breaks replaced, and nothing that CI does.
+
+    No line is one that the runner of GitHub Actions takes for a command.
+    """
+    return "\n".join(inert(_printable(line)) for line in text.split("\n"))
+
+
+def _printable(line: str) -> str:
+    if line.isprintable():
+        return line
+    return "".join(c if c.isprintable() else "\ufffd" for c in line)
 
 
 def _write(stream: TextIO, text: str) -> None:

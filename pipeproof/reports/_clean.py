@@ -1,6 +1,6 @@
 """Text from a file, made safe to show: no control characters, no line too long."""
 
-__all__ = ["clean", "excerpt"]
+__all__ = ["clean", "excerpt", "inert"]
 
 _WINDOW = 96
 
@@ -10,6 +10,17 @@ def clean(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else " " if c.isspace() else "\ufffd" for c in text)
+
+
+def inert(line: str) -> str:
+    """Return a line that the runner of GitHub Actions does not take for a command.
+
+    It takes `::word::` for one at the begin of a line, on either stream, and `##[word]` anywhere.
+    """
+    if "::" not in line and "##[" not in line:
+        return line
+    shown = line.replace("##[", "# #[")
+    return shown.replace("::", ": :", 1) if shown.lstrip().startswith("::") else shown
 
 
 def excerpt(line: str, column: int, length: int) -> tuple[str, str]:

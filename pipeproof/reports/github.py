@@ -5,6 +5,7 @@ many more there are. Source: GitHub, Workflow commands for GitHub Actions, and a
 docs/problem-matchers.md.
 """
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ __all__ = ["NAME", "render"]
 NAME = "github"
 _MOST = 10
 _LONGEST = 2_000
+_CASE = re.compile(r"#\d+$")
 
 
 class _Said(NamedTuple):
@@ -50,12 +52,16 @@ def render(result: Result) -> str:
 
 def _file(report: FileReport) -> Iterator[_Said]:
     if report.failure is not None:
-        yield _Said("error", "pipeproof", report.failure.message, (("file", report.path),))
+        yield _Said("error", "pipeproof", report.failure.message, _whole(report))
     for problem in report.problems:
-        place = (("file", problem.file), ("line", str(problem.line)), ("col", str(problem.column)))
+        place = (
+            ("file", _file_of(problem.file)),
+            ("line", str(problem.line)),
+            ("col", str(problem.column)),
+        )
         yield _Said("error", "pipeproof", f"{problem.found}; {problem.expected}", place)
     if report.unsupported:
-        yield _Said("warning", "unknown", report.unsupported, (("file", report.path),))
+        yield _Said("warning", "unknown", report.unsupported, _whole(report))
     if report.verdict is not None:
         yield from _verdict(report, report.verdict.transports)
 
@@ -78,9 +84,9 @@ def _told(report: FileReport, transport: TransportVerdict) -> Iterator[_Said]:
             said = f"{accepted_line(violation.accepted)}: {said}"
         yield _Said(level, title, said, _place(report, violation))
     for warned in transport.warnings:
-        yield _Said("warning", warned.rule, warned.message, (("file", report.path),))
+        yield _Said("warning", warned.rule, warned.message, _whole(report))
     for open_ in transport.unknown:
-        place = (("file", report.path),)
+        place = _whole(report)
         yield _Said("warning", f"{open_.rule} unknown", open_.why, place)
 
 
@@ -88,9 +94,18 @@ def _place(report: FileReport, violation: Violation) -> tuple[tuple[str, str], .
     for place in violation.at:
         quote = report.quote(place)
         if quote is not None:
-            file = quote.file if quote.file is not None else report.path
+            file = quote.file if quote.file is not None else _file_of(report.path)
             return ("file", file), ("line", str(quote.line)), ("col", str(quote.column))
-    return (("file", report.path),)
+    return _whole(report)
+
+
+def _whole(report: FileReport) -> tuple[tuple[str, str], ...]:
+    return (("file", _file_of(report.path)),)
+
+
+def _file_of(path: str) -> str:
+    """Return the file that a path names, which may be a case in one."""
+    return _CASE.sub("", path)
 
 
 def _command(said: _Said) -> str:

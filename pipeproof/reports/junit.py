@@ -11,7 +11,7 @@ from io import BytesIO
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from pipeproof.reports._accepted import accepted_line
-from pipeproof.reports._clean import clean
+from pipeproof.reports._clean import clean, inert
 from pipeproof.reports._trace import told
 from pipeproof.semantics.rules import all_rules
 from pipeproof.verdict.result import FileReport, Result
@@ -41,6 +41,7 @@ def render(result: Result) -> str:
     text = written.getvalue().decode()
     for tag in ("<testsuite ", "<testcase ", "</testsuite>", "</testsuites>"):
         text = text.replace(tag, f"\n{tag}")  # nowhere in a text: there `<` is written otherwise
+    text = text.replace("##[", "&#35;#[")  # no runner takes it for a command, printed or not
     return text.encode("ascii", "xmlcharrefreplace").decode() + "\n"
 
 
@@ -123,7 +124,7 @@ def _broken(report: FileReport, broken: list[Violation]) -> Failure:
 def _failure(messages: list[str], lines: list[str], first: Violation) -> Failure:
     more = f" (and {len(messages) - 1} more)" if len(messages) > 1 else ""
     failure = Failure(f"{_line(messages[0])}{more}", _line(f"{first.rule} {first.name}"))
-    failure.text = "\n".join(map(_line, lines))
+    failure.text = "\n".join(inert(_line(line)) for line in lines)
     return failure
 
 
@@ -160,7 +161,7 @@ def _ended(kind: type[Error | Skipped], word: str, lines: Iterable[str]) -> Erro
     said = [_line(line) for line in lines]
     ending = kind(said[0], word)
     if len(said) > 1:
-        ending.text = "\n".join(said)
+        ending.text = "\n".join(map(inert, said))
     return ending
 
 

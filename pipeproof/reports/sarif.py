@@ -70,7 +70,8 @@ def _text(result: Result, events: int, most: int) -> str:
     head = json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
     compared = result.baseline is not None
     lines = ",\n".join(json.dumps(each.object(codes, compared=compared)) for each in kept)
-    return f'{head[:-3]}, "results": [\n{lines}\n]}}]}}\n'
+    text = f'{head[:-3]}, "results": [\n{lines}\n]}}]}}\n'
+    return text.replace("##[", "\\u0023#[")  # no runner takes it for a command, printed or not
 
 
 def _weight(found: Found) -> int:

@@ -6,7 +6,7 @@ from io import StringIO
 from textwrap import wrap
 
 from pipeproof.reports._accepted import accepted_line, baseline_lines, counts
-from pipeproof.reports._clean import clean, excerpt
+from pipeproof.reports._clean import clean, excerpt, inert
 from pipeproof.reports._explained import explained_lines
 from pipeproof.reports._live import live_lines
 from pipeproof.reports._statistics import statistics_lines
@@ -30,7 +30,7 @@ _Line = tuple[str, str]
 
 def render(result: Result) -> str:
     """Return the report; its last line counts the verdicts."""
-    return "".join(f"{clean(text)}\n" for text, _ in _page(result))
+    return "".join(f"{inert(clean(text))}\n" for text, _ in _page(result))
 
 
 def render_in_colour(result: Result) -> str:
@@ -41,14 +41,14 @@ def render_in_colour(result: Result) -> str:
     console = Console(file=StringIO(), force_terminal=True, color_system="standard", no_color=False)
     with console.capture() as captured:
         for text, style in _page(result):
-            console.print(Text(clean(text), _COLOURS.get(style, "")), soft_wrap=True)
+            console.print(Text(inert(clean(text)), _COLOURS.get(style, "")), soft_wrap=True)
     return captured.get()
 
 
 def file_lines(report: FileReport) -> Iterator[str]:
     """Yield what is said of one file, without control characters."""
     for text, _ in _file(report):
-        yield clean(text)
+        yield inert(clean(text))
 
 
 def _page(result: Result) -> Iterator[_Line]:

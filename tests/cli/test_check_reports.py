@@ -316,3 +316,21 @@ def test_equal_files_are_equal_bytes_whatever_the_hash_seed(tmp_path: Path) -> N
 
     assert texts[0] == texts[1]
     assert texts[0].count(b"PP301") > 2
+
+
+def test_no_file_name_is_a_command_of_a_runner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = ["::stop-commands::a.yaml", "b\n::error::c.yaml", "d ##[add-mask]e.yaml"]
+    for name in names:
+        Path(name).write_text("pipeproof: 2\n")
+    said = []
+    for format_ in ("text", "github", "junit", "sarif"):
+        assert run(["check", *names, "--format", format_]) == 2
+        out, err = capsys.readouterr()
+        told = [] if format_ == "github" else out.splitlines()
+        said += [line.lstrip() for line in (*told, *err.splitlines())]
+
+    assert len(said) > 20
+    assert not any(line.startswith("::") or "##[" in line for line in said)

@@ -75,3 +75,23 @@ def test_a_success_is_one_notice() -> None:
     told = report.render(Result("0", (proved(),)))
 
     assert told == "::notice title=pipeproof::1 proved, 0 refuted, 0 unknown\n"
+
+
+def test_a_case_of_a_file_stands_in_that_file() -> None:
+    problem = Problem("many.yaml#7", 2, 1, "this", "that")
+    found = verdict(
+        transport("rendezvous", Outcome.REFUTED, DEADLOCK),
+        outcome=Outcome.REFUTED,
+        path="many.yaml#3",
+    )
+    files = (
+        FileReport("many.yaml#3", found, quotes=refuted().quotes),
+        FileReport("many.yaml#7", problems=(problem,)),
+    )
+    lines = report.render(Result("0", files)).splitlines()
+
+    assert [line.split(",")[0] for line in lines[:3]] == [
+        "::error file=many.yaml",
+        "::error file=many.yaml",
+        "::warning file=many.yaml",
+    ]

@@ -231,6 +231,8 @@ HOSTILE = (
     "\u202eevil\u2066\u0085\u2028",
     "\ud800 \udcff \U0001f600",
     "<testcase <testsuite ",
+    "::stop-commands::x",
+    "a ##[add-mask]b",
     "x" * 200_000,
 )
 
@@ -257,6 +259,8 @@ def test_no_text_of_a_file_is_markup(text: str) -> None:
 
     assert [len(list(suite)) for suite in suites] == [6, 1, 1]
     assert len(rendered) < 60_000
+    assert not any(line.lstrip().startswith("::") for line in rendered.splitlines())
+    assert "##[" not in rendered
     said = "".join(str(case.result[0].message) for suite in suites for case in suite if case.result)
     assert said.isprintable()
 

@@ -426,6 +426,7 @@ HOSTILE = (
     "\u202eevil\u2066",
     "</script><b>",
     '"quoted" \\ back',
+    "a ##[add-mask]b",
     "\ud800",
     "x" * 200_000,
 )
@@ -444,6 +445,7 @@ def test_no_text_of_a_file_adds_a_link_a_placeholder_or_a_control_character(text
         FileReport("b", problems=(problem,)),
         FileReport("c", unsupported=text),
     )
+    assert "##[" not in report.render(Result("0", bad))
     run = told(*bad)
     messages = [each["message"]["text"] for each in run["results"]]
 
@@ -456,3 +458,21 @@ def test_no_text_of_a_file_adds_a_link_a_placeholder_or_a_control_character(text
 def test_equal_results_are_equal_bytes() -> None:
     assert report.render(whole()) == report.render(whole())
     assert report.render(whole()).count("\n") > len(whole().files)
+
+
+def test_what_is_accepted_under_one_transport_only_is_not_suppressed() -> None:
+    known = next(iter(accepted().files)).verdict
+    assert known is not None
+    deadlock = known.transports[0].violations[0]
+    both = verdict(
+        transport("gloo", Outcome.REFUTED, deadlock),
+        transport("nccl", Outcome.REFUTED, replace(deadlock, accepted=None)),
+        outcome=Outcome.REFUTED,
+        path="a.yaml",
+    )
+    result = replace(accepted(), files=(FileReport("a.yaml", both),))
+    told_ = checked(report.render(result))["results"][0]
+
+    assert told_["properties"]["transports"] == ["gloo", "nccl"]
+    assert told_["suppressions"] == []
+    assert "accepted" not in told_["message"]["text"]

@@ -263,3 +263,17 @@ def test_what_makes_it_safe_is_told_without_what_a_program_orders_by_itself() ->
         "      ordered, but no small set of waits is known that does it",
         "    r0.3 0F2: nothing that is proved has to come first",
     ]
+
+
+@pytest.mark.parametrize("coloured", [False, True])
+def test_no_line_is_a_command_of_a_runner(coloured: bool) -> None:  # noqa: FBT001
+    quotes = MappingProxyType(
+        {3: Quote(6, 3, "::error::0SEND_F1"), 11: Quote(7, 3, "  ##[add-mask]1SEND_B0")}
+    )
+    first = replace(refuted(), path="::stop-commands::x", quotes=quotes)
+    render = text.render_in_colour if coloured else text.render
+    lines = render(Result("0", (first,))).splitlines()
+
+    assert any(": :stop-commands::x: refuted" in line for line in lines)
+    assert any(": :error::0SEND_F1" in line for line in lines)
+    assert any("# #[add-mask]1SEND_B0" in line for line in lines)
