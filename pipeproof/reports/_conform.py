@@ -18,7 +18,7 @@ __all__ = ["SCHEMA", "Beside", "Told", "conform_lines", "conform_object"]
 
 SCHEMA = "pipeproof.conform/1"
 _WIDTH = 100
-_MOST = 20
+_MOST = 6
 _WORDS = {
     "conforms": "conforms",
     "refuted": "is no execution of it",
@@ -76,7 +76,10 @@ def _under(found: Conformity) -> str:
 
 
 def _wrapped(text: str, indent: str = "  ") -> Iterator[str]:
-    yield from wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ")
+    behind = f"{indent}  "
+    yield from wrap(
+        text, _WIDTH, initial_indent=indent, subsequent_indent=behind, break_on_hyphens=False
+    )
 
 
 def _counts(found: Conformity) -> str:

@@ -1,16 +1,25 @@
 """Whether a trace is an execution, over all transports, and what is said where that is open."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
+from random import Random
 
 import pytest
 
+from pipeproof.api import models, transports_of
+from pipeproof.execution.orders import Events, Style, extended
+from pipeproof.frontends import spec
+from pipeproof.ir.reading import ReadOptions
 from pipeproof.ir.recorded import Recorded, Span
 from pipeproof.ir.transport import NAMED
+from pipeproof.schedules import generate
 from pipeproof.semantics.model import Model
 from pipeproof.semantics.spans.conformity import Asked, Conformity, conformity
 from tests.semantics.spans.made import US, earliest, shifted, swapped, without
 from tests.timing.made import known
 
+ROOT = Path(__file__).parents[3]
 MODEL = known("1f1b", 2, 4)
 SHARED = Recorded(tuple(earliest(MODEL)), together=True)
 
@@ -19,6 +28,56 @@ def judged(
     recorded: Recorded, *models: Model, skew: int | None = None, partial: bool = False
 ) -> Conformity:
     return conformity(recorded, models or (MODEL,), Asked(skew, partial=partial))
+
+
+def shipped(name: str) -> Iterator[Model]:
+    """The schedule of a legal spec under each of its transports."""
+    text = (ROOT / "specs/legal" / f"{name}.yaml").read_text()
+    (document,) = spec.read(text, name, ReadOptions(generate=generate))
+    for transport in transports_of(document):
+        model = models(document)(transport.name, 1)
+        assert model is not None
+        yield model
+
+
+def executed(model: Model, seed: int) -> list[Span]:
+    """An execution, one event after the other in an order that is drawn."""
+    random, now, at = Random(seed), 0, {}
+    events = Events(model.events, model.frame.first_transfer)
+    style = list(Style)[seed % len(Style)]
+    for event in extended(model.happens_before, events, style=style, seed=seed):
+        at[event], now = now, now + random.randrange(5) * US
+    frame = model.frame
+    return [
+        Span(int(frame.instruction_rank[i]), frame.instruction_text(i), at[2 * i], at[2 * i + 1])
+        for i in range(frame.instructions)
+    ]
+
+
+SHIPPED = (
+    *("1f1b-4x8", "crossed-sends-fixed", "collective-against-message-fixed"),
+    *("metadata-sent-both-ways-fixed", "channels-last-into-first-fixed"),
+)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_any_execution_conforms_and_none_in_which_two_spans_are_swapped(name: str) -> None:
+    for model in shipped(name):
+        for seed in range(2):
+            spans, random = executed(model, seed), Random(seed)
+            drift = [
+                s._replace(start=s.start + 9**9 * s.rank, end=s.end + 9**9 * s.rank) for s in spans
+            ]
+            one = Recorded(tuple(spans), together=True)
+            assert judged(one, model).verdict == "conforms"
+            assert judged(Recorded(tuple(drift)), model).verdict == "conforms"
+            rank = random.randrange(model.frame.ranks)
+            own = [n for n, span in enumerate(spans) if span.rank == rank]
+            a, b = (random.choice(own) for _ in range(2))
+            if spans[a].name != spans[b].name and spans[a].start != spans[b].start:
+                names = {a: spans[b].name, b: spans[a].name}
+                wrong = [s._replace(name=names.get(n, s.name)) for n, s in enumerate(spans)]
+                assert judged(Recorded(tuple(wrong)), model).verdict == "refuted"
 
 
 def codes(found: Conformity) -> dict[str, list[str]]:
