@@ -8,7 +8,8 @@ import numpy as np
 from pipeproof.ir.operations import IntArray
 from pipeproof.reports._states_flow import Channels, Meetings, Ranks, Signals
 from pipeproof.reports._states_gradients import Gradients
-from pipeproof.reports._states_storage import Buffers, Slots, Values
+from pipeproof.reports._states_storage import Buffers, Slots
+from pipeproof.reports._states_values import Values
 from pipeproof.reports._states_weights import Weights
 from pipeproof.semantics.model import Model
 
