@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from html import escape
 
+from pipeproof.reports._accepted import accepted_line
 from pipeproof.reports._facts import place_data
 from pipeproof.reports._worded import worded
 from pipeproof.verdict.result import FileReport, Result
@@ -47,11 +48,13 @@ def _verdict(report: FileReport, verdict: FileVerdict) -> Iterator[str]:
     under: dict[tuple[object, ...], tuple[Violation, list[str]]] = {}
     for transport in verdict.transports:
         for each in transport.violations:
-            key = (each.rule, each.message, each.at)
+            key = (each.rule, each.message, each.at, each.accepted)
             under.setdefault(key, (each, []))[1].append(transport.name)
     for each, names in [*under.values()][:_VIOLATIONS]:
         yield _text("h3", f"{each.rule} {each.name} under {', '.join(names)}")
         yield _text("p", each.message)
+        if each.accepted is not None:
+            yield _text("p", accepted_line(each.accepted))
         yield from _places(report, each)
     if len(under) > _VIOLATIONS:
         yield _text("p", f"and {len(under) - _VIOLATIONS} more violations")

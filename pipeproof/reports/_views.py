@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeproof.ir.source import Document
+from pipeproof.reports._accepted import accepted_line
 from pipeproof.reports._cause import cause
 from pipeproof.reports._cause_data import slice_data
 from pipeproof.reports._drawn import Kept, Shown, showings, told
@@ -121,7 +122,7 @@ def _without_grid(
             **violation_data(each.violation),
             "layout": 0,
             "own": False,
-            "note": "",
+            "note": _accepted(each.violation),
             "at": [place_data(report, at, -1) for at in each.violation.at],
             "slice": None,
             "steps": None,
@@ -132,6 +133,10 @@ def _without_grid(
     notes = _left_out(len(cases))
     said = {"grid": None, "no_grid": why, "violations": violations, "layouts": []}
     return {**transport_data(verdict), **said, "notes": notes, "steps": None, "no_steps": why}
+
+
+def _accepted(violation: Violation) -> str:
+    return "" if violation.accepted is None else accepted_line(violation.accepted)
 
 
 def _left_out(number: int) -> list[str]:
@@ -239,6 +244,7 @@ class _View:
             for each in violation.at
         ]
         told_ = self._slice(scene, case, number)
+        note = ". ".join(filter(None, (_accepted(violation), note)))
         said |= {"layout": layout, "own": own, "note": note, "at": at, "slice": told_}
         return {**said, "steps": steps_, "no_steps": why}
 
@@ -267,6 +273,8 @@ class _View:
         else:
             found = by_places(case.violation, (), {})
             ops = _by_order(scene, found)
+        if not found.boxes:
+            return None
         return slice_data(scene, found, {key: op for key, op in ops.items() if op >= 0})
 
 

@@ -1,11 +1,17 @@
-"""Of a bracket, the cause names the member that is meant."""
+"""What is said of a violation beside its rule: of a bracket, the member that is meant."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pipeproof.cli import run
-from tests.reports.paged import Node, data_of, grid_of, text_of, validate
+from pipeproof.reports import html
+from pipeproof.verdict.result import FileReport, Result
+from pipeproof.verdict.verdict import Accepted, Outcome
+from tests.reports.made import DEADLOCK, transport
+from tests.reports.made import verdict as verdict_
+from tests.reports.paged import Elements, Node, data_of, grid_of, text_of, validate
 
 ROOT = Path(__file__).parents[2]
 QUIET = "next in the program"
@@ -67,3 +73,16 @@ def test_what_a_receive_names_is_told_beside_what_it_takes(tmp_path: Path, name:
     assert meant
     assert not taken & meant
     assert {one for one, _ in meant} == {one for one, _ in taken}
+
+
+def test_what_a_baseline_accepts_is_told(tmp_path: Path) -> None:
+    accepted = Accepted("the runtime is replaced <soon>", "2026-11-30")
+    broken = replace(DEADLOCK, accepted=accepted)
+    verdict = verdict_(
+        transport("buffered", Outcome.REFUTED, broken), outcome=Outcome.REFUTED, path="a.yaml"
+    )
+    page = html.render(Result("0.1.0", (FileReport("a.yaml", verdict),)))
+    said = "accepted by the baseline on 2026-11-30: the runtime is replaced <soon>"
+
+    assert data_of(page)["files"][0]["views"][0]["violations"][0]["note"].text == said
+    assert said in Elements(page).said
