@@ -116,6 +116,14 @@ def test_programs_may_be_written_in_many_ways(program: str) -> None:
     assert wrong("spec", {"pipeproof": 1, "microbatches": 1, "ranks": [program, [program]]}) == []
 
 
+@pytest.mark.parametrize("ranks", [" [[], 0F0]", " ['', 0F0]", " [[''], 0F0]", "\n  -\n  - 0F0"])
+def test_a_rank_may_do_nothing(ranks: str) -> None:
+    text = f"{HEAD}ranks:{ranks}\n"
+
+    assert is_read(text)
+    assert wrong("spec", typed(text)) == []
+
+
 def test_a_long_program_is_no_riddle() -> None:
     """A pattern that goes back over what it has read would not end here."""
     long = "0F0 in=a out=b w=stash; " * 20_000
