@@ -138,7 +138,7 @@ def test_what_is_refuted_is_annotated_and_drawn_in_the_summary(folder: Path) -> 
     assert ended.output == {"exit-code": "2"}
     titles = [re.findall(r"title=([\w ]+)", line)[0] for line in commands(ended.out)]
     assert titles[:2] == ["PP301 deadlock", "pipeproof"]
-    assert "::error::bad.yaml:" in ended.out
+    assert "bad.yaml:2:9: 'x' stands here" in ended.out
     assert ended.summary.startswith("## pipeproof: refuted\n")
     assert ended.summary.count("```mermaid\n") == 1
     assert sorted(each.name for each in folder.iterdir()) == sorted(
