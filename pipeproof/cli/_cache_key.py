@@ -126,7 +126,7 @@ def _fields(take: Take, value: object, left_out: frozenset[str]) -> None:
         message = f"a {type(value).__name__} has no digest"
         raise TypeError(message)
     names = [each.name for each in fields(value) if each.name not in left_out]
-    take(f"d{type(value).__qualname__} {len(names)};".encode())
+    take(f"d{type(value).__module__}.{type(value).__qualname__} {len(names)};".encode())
     for name in names:
         _feed(take, name)
         _feed(take, getattr(value, name))

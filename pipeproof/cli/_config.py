@@ -97,15 +97,19 @@ def _nearest() -> _File | None:
         return None
     for folder in (here, *here.parents):
         paths = [folder / name for name in (_OWN, _PROJECT)]
-        files = [_read(os.path.relpath(path, here)) for path in paths if path.is_file()]
+        files = [_read(os.path.relpath(path, here)) for path in paths if _is_file(path)]
         held = [each for each in files if each is not None]
         if len(held) > 1:
             raise _two(held[0], held[1])
         if held:
             return held[0]
-        if (folder / ".git").exists():
+        if os.path.exists(folder / ".git"):  # noqa: PTH110  no error where one may not look
             return None
     return None
+
+
+def _is_file(path: pathlib.Path) -> bool:
+    return os.path.isfile(path)  # noqa: PTH113  as above
 
 
 def _read(path: str) -> _File | None:

@@ -360,3 +360,18 @@ def test_equal_configuration_is_told_in_equal_bytes(command: Command) -> None:
         configure(text)
         command("check", "a.csv")
         assert command.err == ('configured by pipeproof.toml: engine = "smt", ignore = ["PP1"]\n')
+
+
+def test_where_one_may_not_look_no_file_is_found(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stat = os.stat
+
+    def refused(path: str | Path, **how: bool) -> os.stat_result:
+        if str(path).endswith((".toml", ".git")):
+            raise PermissionError(13, "Permission denied")
+        return stat(path, **how)
+
+    configure('engine = "smt"')
+    monkeypatch.setattr(os, "stat", refused)
+    assert shown(command)["engine"]["from"] == "default"
