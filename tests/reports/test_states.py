@@ -253,7 +253,7 @@ def test_the_second_of_two_copies_says_so() -> None:
 
 
 def test_a_long_queue_is_told_by_its_first_and_how_many_more_there_are() -> None:
-    sends = "; ".join(f"SEND F0.{m} to=1" for m in range(9))
+    sends = "; ".join(f"SEND F0.{m} to=1 h=s" for m in range(9))
     receives = "; ".join(f"RECV F0.{m} from=0" for m in range(9))
     made = model(sends, receives, fragment=True, microbatches=9, placement=[0], under=BUFFERED)
     said = values(made, execution(made), "channels", "r0→r1")
