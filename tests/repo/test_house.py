@@ -92,11 +92,9 @@ def is_of_a_module(test: Path) -> bool:
     """
     folder, words = PACKAGE / test.parent, test.stem.removeprefix("test_").split("_")
     names = ["_".join(words[:n]) for n in range(1, len(words) + 1)]
-    if any((folder / f"{name}.py").exists() for name in names):
+    if any((folder / f"{mark}{name}.py").exists() for name in names for mark in ("", "_")):
         return True
-    return (folder / f"_{names[-1]}.py").exists() or (
-        folder.is_dir() and not any(folder.glob("*.py"))
-    )
+    return folder.is_dir() and not any(folder.glob("*.py"))
 
 
 def test_every_test_has_its_module() -> None:
