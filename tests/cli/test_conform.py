@@ -196,3 +196,25 @@ def test_rules_of_traces_are_explained_and_not_asked_of_check(
         assert f"{code} is judged of traces, by `pipeproof conform`" in capsys.readouterr().err
     assert run(["check", str(ROOT / "specs/legal/1f1b-4x8.yaml"), "--ignore", "PP901"]) == 0
     assert "PP901" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "per_rank", "spans"), [("gpipe", "1", 48), ("interleaved_1f1b", "2", 276)]
+)
+def test_what_torchs_profiler_recorded_of_three_steps_on_two_gloo_ranks_conforms(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, per_rank: str, spans: int
+) -> None:
+    """Torch 2.13.0; of the events that are no operations few are kept."""
+    path = str(tmp_path / "run.csv")
+    sizes = ("--ranks", "2", "--microbatches", "4", "--stages-per-rank", per_rank)
+    assert run(["generate", name, *sizes, "-o", path]) == 0
+    folder = ROOT / "tests/data/traces"
+    files = (f"{name.replace('_', '-')}-2x4-rank{rank}.json.gz" for rank in range(2))
+    traces = [str(folder / file) for file in files]
+    code, said, _ = told(capsys, *traces, path, "--transport", "gloo")
+
+    assert (code, said["verdict"], said["steps"], said["spans"]) == (0, "conforms", 3, spans)
+    assert told(capsys, *traces, path, "--transport", "gloo", "--skew", "0")[0] == 0
+    other = tmp_path / "other.csv"
+    other.write_text(Path(path).read_text().replace("0F0,0F1", "0F1,0F0"))
+    assert told(capsys, *traces, str(other), "--transport", "gloo")[0] == 1
