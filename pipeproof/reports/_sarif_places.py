@@ -101,9 +101,10 @@ class Located:
         length = len(place.operation) if exact else len(_first_word(rest))
         location = self.spot(found.line, found.column, length, found.file or "")
         physical = location["physicalLocation"]
-        if length and isinstance(physical, dict):
+        if length and isinstance(physical, Mapping):
             snippet = {"text": clean(rest[: min(length, _SNIPPET)])}
-            physical["region"] = {**_mapping(physical["region"]), "snippet": snippet}
+            region = {**_mapping(physical["region"]), "snippet": snippet}
+            location["physicalLocation"] = {**physical, "region": region, **_context(found, length)}
         return location
 
     def step(self, step: TraceStep) -> dict[str, Json]:
@@ -131,8 +132,16 @@ def located(report: FileReport) -> Located:
     return Located(_artifact(path if isinstance(path, str) else report.path), report)
 
 
+def _context(found: Quote, length: int) -> dict[str, Json]:
+    """Return the whole line, where it is more than what stands there, and not too long."""
+    if not length < len(found.text) <= _SNIPPET:
+        return {}
+    line = {"text": clean(found.text)}
+    return {"contextRegion": {"startLine": found.line, "endLine": found.line, "snippet": line}}
+
+
 def _mapping(region: Json) -> dict[str, Json]:
-    return dict(region) if isinstance(region, dict) else {}
+    return dict(region) if isinstance(region, Mapping) else {}
 
 
 def _logical(rank: int, position: int, name: str, kind: str) -> list[Json]:

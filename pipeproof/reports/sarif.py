@@ -34,7 +34,8 @@ _BYTES = 9_500_000
 """How large the file may be once compressed; GitHub takes 10 MB."""
 _ROOMS = ((100_000, 25_000), (20_000, 25_000), (0, 25_000), (0, 5_000), (0, 1_000))
 """How many events of executions, and how many results, are told; what fits first is taken."""
-_SIGNAL = 128  # and above: how a command ends that was interrupted
+_WELL = (0, 1, 3, 5)
+"""How a command ends that judged what it was asked to."""
 _LEVELS = ("error", "warning", "none")
 
 
@@ -93,7 +94,7 @@ def _invocation(result: Result, left_out: int) -> Json:
         more = f"{left_out} results more are not told here; `pipeproof check` tells them all."
         notes.append(_note(LEFT_OUT, "warning", more))
     notes += [_note(BASELINE, "note", line) for line in baseline_lines(result)]
-    ended = result.exit_code is None or result.exit_code < _SIGNAL
+    ended = result.exit_code is None or result.exit_code in _WELL
     return {
         "executionSuccessful": ended and all(each.word != ERROR for each in result.files),
         **({} if result.exit_code is None else {"exitCode": int(result.exit_code)}),

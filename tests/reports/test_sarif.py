@@ -21,6 +21,7 @@ from pipeproof.verdict.result import FileReport, Quote, Result
 from pipeproof.verdict.verdict import Outcome, Place, Seen, TraceStep, Undecided, Violation
 from tests.reports.made import (
     DEADLOCK,
+    PROGRAMS,
     STRANDED,
     accepted,
     proved,
@@ -76,6 +77,11 @@ def test_places_have_regions_with_what_stands_there_and_are_linked_from_the_mess
 
     assert spots(result) == [(6, 25, 33), (7, 4, 12)]
     assert place["physicalLocation"]["region"]["snippet"] == {"text": "0SEND_F1"}
+    assert place["physicalLocation"]["contextRegion"] == {
+        "startLine": 6,
+        "endLine": 6,
+        "snippet": {"text": f"  - {'; '.join(PROGRAMS[0])}"},
+    }
     assert place["physicalLocation"]["artifactLocation"] == {
         "uri": "crossed.yaml",
         "uriBaseId": "%SRCROOT%",
@@ -288,7 +294,9 @@ def test_a_file_that_was_not_judged_is_a_result_and_a_notification() -> None:
     assert (invocation["executionSuccessful"], invocation["exitCode"]) == (False, 101)
 
 
-@pytest.mark.parametrize(("code", "well"), [(0, True), (1, True), (3, True), (130, False)])
+@pytest.mark.parametrize(
+    ("code", "well"), [(0, True), (1, True), (3, True), (5, True), (4, False), (130, False)]
+)
 def test_a_run_is_successful_unless_something_could_not_be_judged(code: int, well: bool) -> None:  # noqa: FBT001
     invocation = told(proved(), refuted(), unknown(), code=code)["invocations"][0]
 
@@ -476,3 +484,12 @@ def test_what_is_accepted_under_one_transport_only_is_not_suppressed() -> None:
     assert told_["properties"]["transports"] == ["gloo", "nccl"]
     assert told_["suppressions"] == []
     assert "accepted" not in told_["message"]["text"]
+
+
+def test_a_line_that_is_long_or_no_more_than_the_operation_is_not_told_again() -> None:
+    for text in ("0SEND_F1", f"0SEND_F1; {'0F0; ' * 200}"):
+        quotes = MappingProxyType({3: Quote(1, 1, text)})
+        place = told(one(STRANDED, quotes=quotes))["results"][0]["locations"][0]
+
+        assert place["physicalLocation"]["region"]["snippet"] == {"text": "0SEND_F1"}
+        assert "contextRegion" not in place["physicalLocation"]

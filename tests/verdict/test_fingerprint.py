@@ -173,3 +173,12 @@ def test_lines_more_in_a_file_change_no_fingerprint_and_findings_differ(file: Pa
         ]
 
     assert prints[0] == prints[1]
+
+
+def test_a_count_or_an_outcome_that_is_another_changes_no_fingerprint() -> None:
+    found = [
+        fingerprint("a", replace(FOUND, message=f"rank 0 sends {n} messages, rank 1 fewer{where}"))
+        for n, where in ((3, ""), (14, ""), (3, " (where over is at1)"))
+    ]
+
+    assert len(set(found)) == 1
