@@ -46,11 +46,8 @@ class App {
   async open({ file = 0, view = null, violation = null, step = null, op = null } = {}) {
     this.pause();
     this.fileNumber = file;
-    const views = this.file.views;
-    const refuted = views.findIndex((each) => each.verdict === "refuted");
-    this.viewNumber = view ?? Math.max(0, refuted);
-    const all = this.view?.violations ?? [];
-    this.chosen = violation ?? Math.max(0, all.findIndex((each) => each.first));
+    this.viewNumber = view ?? usualView(this.file);
+    this.chosen = violation ?? usualViolation(this.view);
     this.forget();
     this.hits.clear();
     await this.load();
@@ -435,9 +432,10 @@ class App {
     const file = number("file", this.data.files.length) ?? 0;
     const views = this.data.files[file].views;
     const named = views.findIndex((each) => each.transport === said.get("view"));
-    const view = named >= 0 ? named : null;
-    const violation = view === null ? null : number("violation", views[view].violations.length);
-    const steps = view === null ? null : violation === null ? views[view].steps : views[view].violations[violation].steps;
+    const view = named >= 0 ? named : usualView(this.data.files[file]);
+    const violations = views[view]?.violations ?? [];
+    const violation = number("violation", violations.length) ?? usualViolation(views[view]);
+    const steps = (violations[violation] ?? views[view])?.steps;
     return { file, view, violation, step: steps ? number("step", lengthOf(steps.op)) : null, op: number("op", 2 ** 31) };
   }
 
@@ -463,6 +461,10 @@ class App {
     fillStep(this);
   }
 }
+
+/** What is opened first: a transport under which something is wrong, and its first violation. */
+const usualView = (file) => Math.max(0, file.views.findIndex((each) => each.verdict === "refuted"));
+const usualViolation = (view) => Math.max(0, (view?.violations ?? []).findIndex((each) => each.first));
 
 const kept = async (map, key, load) => {
   if (!map.has(key)) map.set(key, await load());
@@ -540,11 +542,12 @@ const fillChoices = (app) => {
 const fillStep = (app) => {
   const { steps, step, view, violation } = app;
   const isThere = Boolean(steps?.count);
-  find("stepper").hidden = !view?.grid && !isThere;
+  const lacks = clean(violation?.no_steps || view?.no_steps || "");
+  find("stepper").hidden = !isThere && (!view?.grid || !lacks);
   for (const id of ["step-buttons", "slider"]) find(id).hidden = !isThere;
   find("state").hidden = !isThere;
   if (!isThere) {
-    fill(find("step-said"), clean(violation?.no_steps ?? view?.no_steps ?? "There is no execution to step through."));
+    fill(find("step-said"), lacks);
     return;
   }
   const slider = find("slider");

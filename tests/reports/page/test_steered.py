@@ -250,6 +250,13 @@ def test_an_address_that_is_wrong_opens_what_there_is(opened: Open, fragment: st
     assert held["pinned"] == -1
 
 
+def test_a_step_is_enough_of_an_address(opened: Open) -> None:
+    held = drawn(opened(page_data(crossed().file()), "#step=4"))
+
+    assert held["event"].startswith("event 5 of 14")
+    assert any(box["current"] for box in held["boxes"])
+
+
 def test_an_address_that_is_edited_is_followed(deadlock: Page) -> None:
     deadlock.evaluate("location.hash = '#view=rendezvous&violation=0&step=2'")
     deadlock.wait_for_selector("#step-said:has-text('event 3 of')")
