@@ -159,7 +159,13 @@ class _Judging:
                 "clocks of ranks are not taken as comparable (--skew says by how much they differ):"
                 " one offset for each is looked for"
             )
-        elif self.asked.skew is not None and self.recorded.together and not self.asked.skew:
+        elif self.asked.skew and ranks > 1:
+            skew = micros_text(self.asked.skew)
+            self.notes.append(
+                f"clocks of ranks differ by {skew} us at most, and times of all ranks together "
+                "by as much"
+            )
+        elif self.recorded.together:
             self.notes.append("all ranks were recorded by one clock")
 
     def _unknown(self) -> Iterator[str]:

@@ -1,7 +1,10 @@
 """Whether a setting of the clocks makes a trace an execution."""
 
+from itertools import product
 from pathlib import Path
+from random import Random
 
+import numpy as np
 import pytest
 
 from pipeproof.api import models
@@ -9,6 +12,7 @@ from pipeproof.frontends import spec
 from pipeproof.ir.reading import ReadOptions
 from pipeproof.ir.recorded import Span
 from pipeproof.ir.transport import NAMED
+from pipeproof.semantics.model import Model
 from tests.semantics.spans.made import US, earliest, jittered, judged, seen, shifted
 from tests.timing.made import NAMES, known
 
@@ -84,6 +88,55 @@ def test_an_operation_that_can_end_in_no_execution_is_told() -> None:
     (offence,) = judged(stuck, spans, 0)[1]
     assert "never ends in any execution" in offence.why
     assert offence.spans[0].name == "0SEND_F1"
+
+
+def before_in_all(model: Model) -> list[tuple[int, int]]:
+    """Every instruction that begins before another ends, in every execution."""
+    graph = model.happens_before
+    reach = np.zeros((graph.size, graph.size), np.bool_)
+    reach[graph.before, graph.after] = True
+    for middle in range(graph.size):
+        reach |= np.outer(reach[:, middle], reach[middle])
+    return [
+        (n, k)
+        for n, k in product(range(model.frame.instructions), repeat=2)
+        if reach[2 * n, 2 * k + 1]
+    ]
+
+
+def has_offsets(
+    pairs: list[tuple[int, int]], spans: list[Span], ranks: int, skew: int | None
+) -> bool:
+    """Whether there are offsets of clocks: every cause against every effect, and Floyd's paths."""
+    least = [[-(10**30) if skew is None else -skew] * ranks for _ in range(ranks)]
+    for n, k in pairs:
+        cause, effect = spans[n], spans[k]
+        needed = cause.start - effect.end
+        least[cause.rank][effect.rank] = max(least[cause.rank][effect.rank], needed)
+    for a, b, c in product(range(ranks), repeat=3):
+        least[b][c] = max(least[b][c], least[b][a] + least[a][c])
+    return all(least[rank][rank] <= 0 for rank in range(ranks))
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_offsets_are_found_where_there_are_any(ranks: int) -> None:
+    model = known("1f1b", ranks, 2)
+    pairs, found = before_in_all(model), []
+    for seed in range(30):
+        random = Random(seed)
+        spans = earliest(model)
+        for rank in range(ranks):
+            cut, by = random.randrange(20), random.choice((0, 0, 1, 5, 20)) * 10 * US
+            own = [n for n, span in enumerate(spans) if span.rank == rank]
+            for n in own[cut:]:
+                span = spans[n]
+                spans[n] = span._replace(start=span.start + by, end=span.end + by)
+        for skew in (None, 0, 15 * US, 90 * US):
+            expected = has_offsets(pairs, spans, ranks, skew)
+            assert (judged(model, spans, skew)[1] == []) is expected, (seed, skew)
+            found.append((skew, expected))
+
+    assert {*found} == {(s, w) for s in (None, 0, 15 * US, 90 * US) for w in (True, False)}
 
 
 def test_times_of_any_size_are_compared() -> None:

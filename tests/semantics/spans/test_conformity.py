@@ -159,6 +159,10 @@ def test_clocks_that_nobody_compared_are_said_to_be_so() -> None:
     assert not found.comparable
     assert "clocks of ranks are not taken as comparable" in found.notes[0]
     assert judged(apart, skew=0).verdict == "refuted"
+    near = judged(SHARED, skew=3 * US)
+    assert near.notes == (
+        "clocks of ranks differ by 3 us at most, and times of all ranks together by as much",
+    )
 
 
 def test_numbers_of_steps_and_spans_of_a_host_are_not_compared_across_ranks() -> None:
