@@ -2,6 +2,7 @@
 
 import glob
 import os
+import select
 import signal
 import sys
 import time
@@ -75,10 +76,25 @@ def watched(values: _V, check: Callable[[_V, set[str]], int]) -> int:
         known = {**looked.besides(), **before}
         files = f"{len(known)} file{'' if len(known) == 1 else 's'}"
         complain(f"watching {files}; Ctrl-C ends")
-        ended = _until_changed(looked, known)
+        try:
+            ended = _until_changed(looked, known)
+        except BrokenPipeError:
+            return code
         if ended is not None:
             return ended
         first = False
+
+
+def _is_unread() -> bool:
+    """Whether stdout is a pipe whose reader is gone."""
+    if not hasattr(select, "poll"):
+        return False
+    asked = select.poll()
+    try:
+        asked.register(sys.stdout.fileno(), 0)
+        return any(event & select.POLLERR for _, event in asked.poll(0))
+    except (OSError, ValueError):  # it is no file
+        return False
 
 
 def _refuse(values: Watching) -> None:
@@ -190,10 +206,16 @@ def _state(path: str) -> tuple[int, int, int] | None:
 
 
 def _until_changed(looked: _Looked, known: State) -> Exit | None:
-    """Wait until a file differs from what is `known`; return how it is ended where it is."""
+    """Wait until a file differs from what is `known`; return how it is ended where it is.
+
+    Raises:
+        BrokenPipeError: nobody reads any more what is found.
+    """
     with _noted() as asked_to_end:
         try:
             while looked.states() == known:
+                if _is_unread():
+                    raise BrokenPipeError
                 _wait(looked.folders())
         except KeyboardInterrupt:
             return Exit.TERMINATED if asked_to_end else Exit.INTERRUPTED

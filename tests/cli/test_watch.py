@@ -25,7 +25,7 @@ SECONDS = 60
 
 def at_once(path: Path, text: str) -> None:
     """Change a file as editors do, so that nobody reads half of it."""
-    beside = path.parent.parent / f".{path.name}"
+    beside = path.with_name(f".{path.name}.new")
     beside.write_text(text)
     beside.replace(path)
 
@@ -152,6 +152,21 @@ def test_what_a_spec_imports_is_watched_what_is_written_is_not_and_a_terminal_is
     assert written.count(b"\x1b[2J") == 3
     assert sum(line.startswith("watching") for line in child.said) == 3
     assert json.loads((tmp_path / "specs" / "out.json").read_text())["verdict"] == "proved"
+
+
+def test_it_ends_once_nobody_reads_what_it_finds(
+    tmp_path: Path, started: Callable[..., Child]
+) -> None:
+    (tmp_path / "a.yaml").write_text(MISSING)
+    reader, writer = os.pipe()
+    try:
+        child = started("a.yaml", stdout=writer)
+    finally:
+        os.close(writer)
+    child.watches()
+    os.close(reader)
+
+    assert child.process.wait(SECONDS) == 1
 
 
 @pytest.mark.parametrize(
