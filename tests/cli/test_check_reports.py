@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from tests.reports.sarifs import checked as checked_sarif
 Run = Callable[..., int]
 Json = Any
 
-ILLEGAL = sorted((ROOT / "specs/illegal").glob("*.yaml"))[::6]
+ILLEGAL = sorted((ROOT / "specs/illegal").glob("*.yaml"))[::7]
 OTHERS = (
     "specs/legal/1f1b-4x8.yaml",
     "specs/illegal/send-outlives-its-step.yaml",
@@ -110,7 +111,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Told:
 def test_a_sweep_holds_files_of_each_kind(swept: Told) -> None:
     words = [each["verdict"] for each in swept.json["files"]]
 
-    assert words.count("refuted") >= 25
+    assert words.count("refuted") >= 22
     assert words.count("proved") >= 1
     assert words.count("error") == len(BROKEN)
     assert swept.codes == (2,)
@@ -155,7 +156,7 @@ def test_sarif_places_findings_where_json_does(swept: Told) -> None:
                 place = (int(rank), int(position), region["startLine"], region["startColumn"])
                 told.add((result["ruleId"], *place))
 
-    assert len(found) > 50
+    assert len(found) > 40
     assert found <= told
 
 
@@ -279,17 +280,12 @@ def test_a_known_schedule_and_standard_input_have_places_that_github_takes(
         *("--profile", "none"),
     )
     assert known.codes == (known.codes[0],) * 3
-    done = subprocess.run(
-        [sys.executable, "-m", "pipeproof", "check", "-", "--format", "sarif"],
-        input=UNKNOWN.encode(),
-        capture_output=True,
-        env={**os.environ, "PYTHONPATH": PATH},
-        check=False,
-    )
-    results = checked_sarif(done.stdout.decode())["results"]
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(UNKNOWN.encode())))
+    code = run(["check", "-", "--format", "sarif", "-o", "told.sarif"])
+    results = checked_sarif(Path("told.sarif").read_text())["results"]
     uris = {each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for each in results}
 
-    assert done.returncode == 1
+    assert code == 1
     assert uris == {"%3Cstdin%3E"}
 
 
