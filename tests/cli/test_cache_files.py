@@ -5,6 +5,7 @@ import os
 import stat
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from pipeproof import api
 from pipeproof.api import Asked
 from pipeproof.cli import _cache, run
 from pipeproof.cli._cache import Cache
+from pipeproof.verdict.verdict import FileVerdict
 from tests.cli import caching
 from tests.cli.caching import (
     LEGAL,
@@ -190,6 +192,22 @@ def test_what_was_longest_not_used_is_removed_where_there_is_too_much(here: Path
     assert old not in left
     assert 0 < sum(path.stat().st_size for path in left) < sum(sizes.values()) - 1
     assert (abandoned.exists(), fresh.exists()) == (False, True)
+
+
+def test_many_at_once_keep_whole_entries_and_none_stumbles(here: Path) -> None:
+    stuck = document(STUCK)
+    told = api.judge(stuck)
+
+    def one(number: int) -> FileVerdict:
+        cache = Cache(here / "cache", most=number % 2)  # half of them remove everything at once
+        found = cache.verdict(stuck, Asked(), lambda *_: told)
+        cache.close()
+        return found
+
+    with ThreadPoolExecutor(8) as pool:
+        assert [*pool.map(one, range(64))] == [told] * 64
+    left = [path.name for path in (here / "cache").rglob("*") if path.is_file()]
+    assert {Path(name).suffix for name in left} <= {".json", ".TAG"}
 
 
 def test_taking_up_counts_as_use(here: Path) -> None:
