@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, takewhile
 
 from pipeproof.ir.recorded import Span
 from pipeproof.semantics.spans._offence import Offence, called
@@ -61,7 +61,8 @@ class _Walk:
         self.spans = [each for each in self.spans if each.key in known]
         told = Counter(each.key for each in self.spans)
         wanted = Counter(unit.key for unit in self.program)
-        if all(told[key] == wanted[key] * self.found.steps for key in wanted):
+        whole = all(told[key] == wanted[key] * self.found.steps for key in wanted)
+        if whole and not self.partial:
             yield from self._in_order()
         else:
             yield from self._along()
@@ -151,11 +152,22 @@ class _Walk:
         """Return the operations that are asked for; from the first recorded one if that may be."""
         if not self.partial:
             return [*self.program] * self.found.steps
-        keys = [unit.key for unit in self.program]
-        first = keys.index(self.spans[0].key)
+        first = self._begin([unit.key for unit in self.program])
         self.cut = first > 0
         turned = [*self.program[first:], *self.program[:first]]
         return turned * (len(self.spans) // len(turned) + 2)
+
+    def _begin(self, keys: list[str]) -> int:
+        """Return where in the program the first span stands: where most that follow are as well."""
+        told = [each.key for each in self.spans]
+        places = [n for n, key in enumerate(keys) if key == told[0]]
+
+        def fitting(first: int) -> int:
+            turned = (keys[n % len(keys)] for n in range(first, first + len(told)))
+            same = (key == other for key, other in zip(turned, told, strict=True))
+            return sum(takewhile(bool, same))
+
+        return places[0] if len(places) == 1 else max(places, key=fitting)
 
     def _align(self, expected: list[Unit], i: int, j: int) -> None:
         """Take members of one instruction, and spans that begin at once, in the order that fits."""

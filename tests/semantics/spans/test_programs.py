@@ -4,6 +4,7 @@ import pytest
 
 from pipeproof.ir.recorded import Span
 from pipeproof.semantics.spans.programs import diverging
+from tests.semantics import made
 from tests.semantics.spans.made import (
     US,
     Change,
@@ -100,3 +101,24 @@ def test_a_recording_that_begins_late_and_ends_early_is_a_part_where_that_may_be
     assert diverging(seen(model, hole), partial=True).offences
     whole = diverging(seen(model, spans), partial=True)
     assert (whole.offences, whole.partial) == ([], ())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_window_of_several_steps_is_a_part(name: str) -> None:
+    model = known(name, 2, 3)
+    spans = [span for step in range(3) for span in earliest(model, step)]
+    moments = sorted({span.start for span in spans})
+    for begin, end in zip(moments[::9], reversed(moments[5::7]), strict=False):
+        cut = [span for span in spans if begin <= span.start and span.end <= end]
+        assert diverging(seen(model, cut), partial=True).offences == []
+
+
+def test_a_part_begins_where_most_that_follows_fits() -> None:
+    program = "HOLD 1; 0F0; HOLD 1; 0F1; 0B0; DROP 1; 0B1; DROP 1"
+    model = made.model(program, microbatches=2)
+    names = program.split("; ")
+    spans = [Span(0, name, n * US, (n + 1) * US) for n, name in enumerate(names)]
+
+    for first in range(len(names) - 1):
+        found = diverging(seen(model, spans[first:]), partial=True)
+        assert (found.offences, found.partial) == ([], (0,) if first else ())
