@@ -137,6 +137,7 @@ class App {
       first: this.first,
       rule: clean(this.violation?.rule ?? "", 12),
       named: new Set(this.violation?.at.map((place) => place.op).filter((op) => op >= 0) ?? []),
+      cause: this.isOnlyCause && !this.cone ? [...(this.sliced ?? [])].filter((op) => op >= 0) : [],
       current: this.current,
       focus: this.focus >= 0 ? this.focus : this.pinned,
       lit: this.lit,

@@ -338,7 +338,12 @@ class Painter {
     const isThere = (op) => op >= 0 || this.shown.extras.has(op);
     const drawn = this.shown.arrows.filter(({ before, after, means, isLit }) =>
       before !== after && isThere(before) && isThere(after) && (isLit || !ARROWS[means]?.isQuiet));
-    const paths = drawn.map((arrow) => [arrow, ARROWS[arrow.means] ?? PLAIN_ARROW, this.#path(arrow.before, arrow.after)]);
+    const isQuieter = drawn.some(isLoud); // beside what is loud the rest steps back
+    const paths = drawn.map((arrow) => {
+      const look = ARROWS[arrow.means] ?? PLAIN_ARROW;
+      const token = isQuieter && !isLoud(arrow) && !arrow.isLit ? "soft" : look.token;
+      return [arrow, { ...look, token }, this.#path(arrow.before, arrow.after)];
+    });
     paths.sort(([one], [other]) => isLoud(one) - isLoud(other)); // what is loud lies on top
     for (const [arrow, look, path] of paths) {
       this.#stroke(path, look, arrow.isLit);
@@ -450,15 +455,14 @@ class Painter {
     if (!text || Math.hypot(to[0] - from[0], to[1] - from[1]) < least) return;
     this.context.font = `11px ${SANS}`;
     const width = this.context.measureText(text).width + 10;
-    for (const part of isLoud(arrow) ? [0.5, 0.38, 0.62, 0.26, 0.74] : [0.5, 0.4, 0.6, 0.3, 0.7]) {
+    const pills = [0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8].map((part) => {
       const [x, y] = at(part);
       const left = Math.max(GUTTER + 2, Math.min(x - width / 2, this.width - width - 2));
-      const pill = { x: left, y: y - 8, width, height: 16, text, token: look.token };
-      if (!this.labels.some((each) => isOver(each, pill))) {
-        this.labels.push(pill);
-        return;
-      }
-    }
+      return { x: left, y: y - 8, width, height: 16, text, token: look.token };
+    });
+    const isFree = (pill) => !this.labels.some((each) => isOver(each, pill));
+    const pill = pills.find((each) => isFree(each) && !this.strong.some((box) => isOver(box, each))) ?? pills.find(isFree);
+    if (pill) this.labels.push(pill);
   }
 
   #pills() {
@@ -516,6 +520,10 @@ class Painter {
   /** The rule stands at the first illegal event itself: keep room for it, and for boxes named. */
   #place() {
     const { context, shown } = this;
+    this.strong = [...shown.cause].map((op) => {
+      const [x, y, width, height] = this.#frame(this.scene.around([op]), 0);
+      return { x, y, width, height };
+    });
     for (const op of shown.named) {
       const [x, y, width, height] = this.#frame(this.scene.around([op]), 2);
       this.labels.push({ x, y, width, height, text: "" });

@@ -94,7 +94,8 @@ const cause = (app, violation) => {
   const arrows = slice.arrows.filter(({ before, after, means }) => before !== -1 && after !== -1 && !ARROWS[means]?.isQuiet);
   const loud = arrows.filter(isLoud).map((arrow) => joined(app, arrow));
   const rest = arrows.filter((arrow) => !isLoud(arrow)).map((arrow) => joined(app, arrow));
-  const notes = slice.notes.map(([op, said]) => make("li", {}, opButton(app, op), ` ${clean(said, 200)}`));
+  const told = slice.notes.filter(([, said]) => said !== "written in by lowering"); // the card says it
+  const notes = told.map(([op, said]) => make("li", {}, opButton(app, op), ` ${clean(said, 200)}`));
   const states = new Map(slice.states);
   const stands = violation.at.filter((place) => states.has(place.op)).map((place) => make("li", {}, opButton(app, place.op), `: ${clean(states.get(place.op), 80)}`));
   const left = slice.left_out ? make("p", { class: "quiet" }, `${slice.left_out} more events are part of the cause and are not drawn.`) : null;
