@@ -19,6 +19,7 @@ __all__ = ["Tracks"]
 _LANES = ("compute", "send", "receive", "other")
 _SEND, _RECEIVE = 1, 2
 _UNIT = 1_000  # microseconds for a unit of the axis
+_WIDTH = 2  # microseconds that a message takes at least; the last one is its arrival
 _TEXT = 200  # characters of a name
 _OPEN = 2  # started, not complete
 _ORDER = {"X": 0, "i": 1, "s": 2, "f": 3}
@@ -47,9 +48,9 @@ _Timed = tuple[int, str, dict[str, Json]]
 
 
 class Tracks:
-    """The events of one execution; no two boxes of a track overlap.
+    """The events of one execution; no two boxes of a track overlap, save arrivals inside receives.
 
-    A message is drawn from its post until it has moved, at least a microsecond wide; what else
+    A message is drawn from its post until it has moved, at least two microseconds wide; what else
     takes no time has no width.
     """
 
@@ -133,20 +134,20 @@ class Tracks:
         moves = (lane == _SEND) | (lane == _RECEIVE)
         start = told.start[rows] * times
         end = np.where(moves, told.complete[rows], told.end[rows]) * times
-        end = np.where(moves, np.maximum(end, start + 1), end)
+        end = np.where(moves, np.maximum(end, start + _WIDTH), end)
         end = np.maximum(end, self._met(rows, lane))
         columns = (rows, ops.rank[rows], lane, start, end)
         order = np.lexsort((rows, end, start, lane, ops.rank[rows]))
         return [_Box(*each) for each in zip(*(c[order].tolist() for c in columns), strict=True)]
 
     def _met(self, rows: IntArray, lane: IntArray) -> IntArray:
-        """Return for each receive a moment after the start of its send, 0 elsewhere.
+        """Return for each receive a moment that its arrival can begin before, 0 elsewhere.
 
-        An arrow ends inside of the box of the receive and not before it starts.
+        An arrow leads to a box that begins after the one it comes from, or it is drawn backwards.
         """
         send = np.where(lane == _RECEIVE, self._sends[rows], -1)
         started = (send >= 0) & (self.layout.happened[send] > 0)
-        return np.where(started, self.layout.start[send] * self._times + 1, 0)
+        return np.where(started, self.layout.start[send] * self._times + _WIDTH, 0)
 
     def _threads(self, boxes: Sequence[_Box]) -> tuple[dict[int, int], list[_Thread]]:
         """Return the thread of each row, and all threads, in order of rank and lane.
@@ -223,25 +224,22 @@ class Tracks:
         return args
 
     def _flows(self, boxes: Sequence[_Box], threads: dict[int, int]) -> Iterator[_Timed]:
-        """Yield an arrow from each send to the receive that its message has arrived at."""
-        drawn = {box.row: box for box in boxes if box.lane in (_SEND, _RECEIVE)}
+        """Yield an arrow from each send to the arrival of its message, a box inside the receive."""
+        drawn = {box.row: box for box in boxes if box.lane == _SEND}
         for box in boxes:
             send = int(self._sends[box.row]) if box.lane == _RECEIVE else -1
             if send not in drawn or self.layout.happened[box.row] == _OPEN:
                 continue
-            ends = (("s", drawn[send], drawn[send].start), ("f", box, box.end - 1))
-            for phase, each, moment in ends:
-                event: dict[str, Json] = {
-                    "name": "message",
-                    "cat": "message",
-                    "ph": phase,
-                    "id": box.row + 1,
-                    "ts": moment,
-                    "pid": each.rank + 1,
-                    "tid": threads[each.row],
-                    **({"bp": "e"} if phase == "f" else {}),
-                }
-                yield moment, phase, event
+            value = self._frame.ops.value_text(int(self._frame.ops.value[send]))
+            here: dict[str, Json] = {"pid": box.rank + 1, "tid": threads[box.row]}
+            there: dict[str, Json] = {"pid": drawn[send].rank + 1, "tid": threads[send]}
+            first, last = drawn[send].start, box.end - 1
+            said = f"{worded(value, _TEXT)} arrives"
+            arrival: dict[str, Json] = {"name": said, "cat": "receive", "ph": "X"}
+            yield last, "X", {**arrival, "ts": last, "dur": 1, **here, "args": {}}
+            arrow: dict[str, Json] = {"name": "message", "cat": "message", "id": box.row + 1}
+            yield first, "s", {**arrow, "ph": "s", "ts": first, **there}
+            yield last, "f", {**arrow, "ph": "f", "ts": last, **here, "bp": "e"}
 
     def _illegal(self, threads: dict[int, int]) -> Iterator[_Timed]:
         """Yield the mark at the first illegal event, for all to see where it has no place."""

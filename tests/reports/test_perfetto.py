@@ -126,32 +126,43 @@ class Trace:
         return f"{process} {self.names['thread_name', event['pid'], event['tid']]}"
 
     def _arrows(self) -> list[tuple[str, str]]:
-        """The slices that each arrow leads from and to; both ends lie inside of their slices."""
-        open_: dict[int, str] = {}
+        """The slices that each arrow leads from and to, innermost where its ends lie.
+
+        A viewer draws an arrow to a slice that begins first the other way round.
+        """
+        open_: dict[int, Slice] = {}
         found = []
         for each in self.events:
-            if each["ph"] in ("s", "f"):
-                around = [
-                    name for start, end, name in self.tracks[self.track(each)]
-                    if start <= each["ts"] < end
-                ]  # fmt: skip
-                assert len(around) == 1
+            if each["ph"] not in ("s", "f"):
+                continue
+            slices = self.tracks[self.track(each)]
+            around = [one for one in slices if one[0] <= each["ts"] < one[1]]
+            inner = min(around, key=lambda one: one[1] - one[0])
             if each["ph"] == "s":
                 assert each["id"] not in open_
-                open_[each["id"]] = around[0]
-            elif each["ph"] == "f":
-                found.append((open_.pop(each["id"]), around[0]))
+                open_[each["id"]] = inner
+            else:
+                source = open_.pop(each["id"])
+                assert source[0] < inner[0]
+                found.append((source[2], inner[2]))
         assert not open_
         return found
 
     def overlaps(self) -> list[tuple[Slice, Slice]]:
-        """The pairs of slices of one track that share time."""
+        """The pairs of slices of one track that share time, save those inside of another."""
         return [
             (one, other)
             for slices in self.tracks.values()
-            for one, other in pairwise(sorted(slices))
-            if other[0] < one[1]
-        ]
+            for one, other in pairwise(sorted(slices, key=lambda each: (each[0], -each[1])))
+            if other[0] < one[1] and other[1] > one[1]
+        ] + [
+            (one, one)
+            for slices in self.tracks.values()
+            for one in slices
+            if not one[2].endswith(" arrives")
+            and any(other[0] < one[1] and one[0] < other[1] for other in slices
+                    if other is not one and not other[2].endswith(" arrives"))
+        ]  # fmt: skip
 
 
 def traced(of: Result) -> Trace:
@@ -185,11 +196,11 @@ def test_a_message_is_drawn_from_its_post_until_it_has_moved_with_an_arrow() -> 
     trace = traced(result(LEGAL))
     assert trace.tracks == {
         "rank 0 compute": [(0, 3000, "0F0")],
-        "rank 0 send": [(3000, 3001, "SEND F0.0 to=1")],
-        "rank 1 receive": [(0, 4000, "RECV F0.0 from=0")],
+        "rank 0 send": [(3000, 3002, "SEND F0.0 to=1")],
+        "rank 1 receive": [(0, 4000, "RECV F0.0 from=0"), (3999, 4000, "F0.0 arrives")],
         "rank 1 compute": [(4000, 7000, "1F0")],
     }
-    assert trace.arrows == [("SEND F0.0 to=1", "RECV F0.0 from=0")]
+    assert trace.arrows == [("SEND F0.0 to=1", "F0.0 arrives")]
 
 
 @pytest.mark.parametrize("under", ["rendezvous", "buffered-1", "gloo", "nccl-lazy", "nccl-eager"])
@@ -201,10 +212,10 @@ def test_nothing_overlaps_on_a_track_and_every_message_has_its_arrow(
     assert trace.overlaps() == []
     assert Counter(trace.arrows) == Counter(
         {
-            ("0SEND_F0", "1RECV_F0"): 1,
-            ("0SEND_F1", "1RECV_F1"): 1,
-            ("1SEND_B0", "0RECV_B0"): 1,
-            ("1SEND_B1", "0RECV_B1"): 1,
+            ("0SEND_F0", "F0.0 arrives"): 1,
+            ("0SEND_F1", "F0.1 arrives"): 1,
+            ("1SEND_B0", "B1.0 arrives"): 1,
+            ("1SEND_B1", "B1.1 arrives"): 1,
         }
     )
 
@@ -216,8 +227,14 @@ def test_messages_under_way_at_once_lie_on_tracks_of_their_own() -> None:
     )
     keys = {"microbatches": 2, "stages": 2, "placement": [0, 1], "transport": "buffered"}
     trace = traced(result(text(*programs, **keys, costs={"F": 1, "comm": 5})))
-    assert trace.tracks["rank 1 receive"] == [(0, 6000, "RECV F0.0 from=0 h=a")]
-    assert trace.tracks["rank 1 receive 2"] == [(0, 7000, "RECV F0.1 from=0 h=b")]
+    assert trace.tracks["rank 1 receive"] == [
+        (0, 6000, "RECV F0.0 from=0 h=a"),
+        (5999, 6000, "F0.0 arrives"),
+    ]
+    assert trace.tracks["rank 1 receive 2"] == [
+        (0, 7000, "RECV F0.1 from=0 h=b"),
+        (6999, 7000, "F0.1 arrives"),
+    ]
     assert trace.overlaps() == []
     assert trace.tracks["rank 1 other"] == [(0, 6000, "WAIT a"), (7000, 7000, "WAIT b")]
 
