@@ -5,6 +5,7 @@ from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import Operations, Row, build, read_only
 from pipeproof.ir.program import Piece, Programs
 from pipeproof.ir.reading import Mistakes, ReadOptions
+from tests.semantics.made import schedule
 
 PROGRAM = """\
 2F0
@@ -126,3 +127,9 @@ def test_operations_that_differ_in_anything_written_are_not_equal(other: str) ->
 
 def test_the_order_of_attributes_makes_no_other_operation() -> None:
     assert counted("0F0 in=a out=b; 0F0 out=b in=a") == [0, 1]
+
+
+def test_each_rank_counts_its_own_operations() -> None:
+    ops = schedule("0F0; 0F1; 0F0", "0F0; 0F0", microbatches=2).operations
+
+    assert list(map(int, ops.ordinal)) == [0, 0, 1, 0, 1]

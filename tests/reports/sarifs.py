@@ -4,11 +4,17 @@ import gzip
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft4Validator
+
+from pipeproof.reports import sarif as report
+from pipeproof.verdict.result import FileReport, Result
+from pipeproof.verdict.verdict import Outcome, TraceStep, Violation
+from tests.reports.made import STRANDED, transport, verdict
 
 DATA = Path(__file__).parents[1] / "data/sarif/sarif-schema-2.1.0.json"
 _URI = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=@/-]|%[0-9A-F]{2})+")
@@ -133,3 +139,18 @@ def _flow(flow: Run, run: Run) -> None:
         for step in thread["locations"]:
             _location(step["location"], run)
             assert step["location"]["message"]["text"].startswith(f"{thread['id']}: ")
+
+
+def told(*files: FileReport, code: int | None = None) -> Run:
+    return checked(report.render(Result("0.5.0", files, exit_code=code)))
+
+
+def one(*violations: Violation, path: str = "a.yaml", **more: Any) -> FileReport:
+    found = verdict(
+        transport("rendezvous", Outcome.REFUTED, *violations), outcome=Outcome.REFUTED, path=path
+    )
+    return FileReport(path, found, **more)
+
+
+def traced(*steps: tuple[str, str, int, int]) -> Violation:
+    return replace(STRANDED, trace=tuple(TraceStep(*step) for step in steps))
