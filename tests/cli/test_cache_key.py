@@ -61,13 +61,13 @@ def test_what_is_of_the_schedule_changes_the_digest(key: str) -> None:
 
 def test_a_spec_that_ships_has_a_digest_of_its_own_content() -> None:
     by_digest: dict[str, set[str]] = {}
-    for each in islice(every_document(), 2, None, 9):
+    for each in islice(every_document(), 2, None, 19):
         key = digest_of(each, Asked())
         assert key is not None
         assert len(key) == 64
         by_digest.setdefault(key, set()).add(api.as_run(each))
 
-    assert len(by_digest) > 25
+    assert len(by_digest) > 12
     assert all(len(alike) == 1 for alike in by_digest.values())
 
 

@@ -107,7 +107,7 @@ def written(value: object) -> str:
             return str(value)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.dictionaries(_words, _values, max_size=4))
 def test_drawn_files_are_walked_as_the_reader_reads_them(content: dict[str, object]) -> None:
     text = "".join(f"{written(key)} = {written(value)}\n" for key, value in content.items())

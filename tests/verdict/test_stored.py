@@ -108,9 +108,9 @@ def test_a_verdict_with_everything_in_it_comes_back_equal() -> None:
 
 
 def test_verdicts_of_shipped_specs_come_back_equal() -> None:
-    found = documents(slice(3, None, 41))
+    found = documents(slice(3, None, 61))
 
-    assert len(found) > 5
+    assert len(found) > 4
     assert {each.verdict for each in found} >= {"proved", "refuted"}
     assert [again(each) for each in found] == found
 
