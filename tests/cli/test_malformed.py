@@ -188,7 +188,7 @@ def test_a_file_that_may_not_be_read_exits_2(
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
     monkeypatch.setattr(Path, "open", refuse)
-    code = run(["check", str(closed)])
+    code = run(["check", "--no-config", str(closed)])
 
     said = capsys.readouterr().err
     assert code == 2
