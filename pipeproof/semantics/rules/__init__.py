@@ -7,7 +7,7 @@ from pipeproof import plugins
 from pipeproof.errors import InternalError
 from pipeproof.semantics.logic import Rule
 
-__all__ = ["all_rules"]
+__all__ = ["all_rules", "rules_in"]
 
 
 @cache
@@ -17,7 +17,16 @@ def all_rules() -> tuple[Rule, ...]:
     Raises:
         InternalError: a module of this room states no rule.
     """
-    found = [_rule(module) for module in plugins.members(_room())]
+    return rules_in(_room())
+
+
+def rules_in(room: ModuleType) -> tuple[Rule, ...]:
+    """Return the rules that the members of a package state, in order of their codes.
+
+    Raises:
+        InternalError: a member states no rule.
+    """
+    found = [_rule(module) for module in plugins.members(room)]
     return tuple(sorted(found, key=lambda rule: rule.code))
 
 

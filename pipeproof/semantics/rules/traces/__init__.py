@@ -3,9 +3,8 @@
 from functools import cache
 from types import ModuleType
 
-from pipeproof import plugins
-from pipeproof.errors import InternalError
 from pipeproof.semantics.logic import Rule
+from pipeproof.semantics.rules import rules_in
 
 __all__ = ["trace_rules"]
 
@@ -17,19 +16,10 @@ def trace_rules() -> tuple[Rule, ...]:
     Raises:
         InternalError: a module of this room states no rule.
     """
-    found = [_rule(module) for module in plugins.members(_room())]
-    return tuple(sorted(found, key=lambda rule: rule.code))
+    return rules_in(_room())
 
 
 def _room() -> ModuleType:
     import pipeproof.semantics.rules.traces as room  # noqa: PLC0415  a package cannot name itself
 
     return room
-
-
-def _rule(module: ModuleType) -> Rule:
-    rule = getattr(module, "RULE", None)
-    if not isinstance(rule, Rule):
-        message = f"{module.__name__} states no rule"
-        raise InternalError(message)
-    return rule
