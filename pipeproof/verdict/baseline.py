@@ -44,16 +44,16 @@ def findings(report: FileReport, path: str) -> tuple[Finding, ...]:
         report: what became of the file.
         path: how the file is named in the baseline.
     """
-    counts: Counter[tuple[str, str]] = Counter()
+    counts: dict[str, Counter[str]] = {}
     told: dict[str, Violation] = {}
     for transport in _transports(report):
         for violation in transport.violations:
             name = fingerprint(path, violation)
             told.setdefault(name, violation)
-            counts[name, transport.name] += 1
+            counts.setdefault(name, Counter())[transport.name] += 1
     found: list[Finding] = []
     for name in sorted(told):
-        under = {transport: n for (each, transport), n in counts.items() if each == name}
+        under = counts[name]
         message = plain(told[name].message[:MESSAGE])
         most = max(under.values())
         found.append(
