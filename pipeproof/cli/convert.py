@@ -69,7 +69,7 @@ def _as_run(documents: tuple[Document, ...], values: _Values) -> str:
 
 
 def _spec(source: Input, documents: tuple[Document, ...], output: str | None) -> str:
-    from pipeproof.cli._write_spec import write_spec  # noqa: PLC0415  imported when needed
+    from pipeproof.ir.spec_text import write_spec  # noqa: PLC0415  imported when needed
 
     document = _only(source, documents)
     folder = Path(output).parent if output is not None else Path()

@@ -53,7 +53,7 @@ def _written(values: _Values) -> str:
     from pipeproof.api import lowered  # noqa: PLC0415  imported when needed
     from pipeproof.cli._known import known  # noqa: PLC0415
     from pipeproof.cli._write_csv import write_csv  # noqa: PLC0415
-    from pipeproof.cli._write_spec import write_spec  # noqa: PLC0415
+    from pipeproof.ir.spec_text import write_spec  # noqa: PLC0415
 
     lowering = LOWERINGS.get(values["lowering"] or "")
     options = ReadOptions(

@@ -81,8 +81,8 @@ def _text(values: _Values) -> str:
 def _known_text(name: str, values: _Values) -> str:
     from pipeproof.api import lowered  # noqa: PLC0415  imported when needed
     from pipeproof.cli._known import known  # noqa: PLC0415
-    from pipeproof.cli._write_spec import write_spec  # noqa: PLC0415
     from pipeproof.ir.reading import ReadOptions  # noqa: PLC0415
+    from pipeproof.ir.spec_text import write_spec  # noqa: PLC0415
 
     options = ReadOptions(microbatches=values["microbatches"] or 8)
     document = known(name, values["ranks"] or 4, values["stages_per_rank"], {}, options)

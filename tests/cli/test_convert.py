@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeproof.cli._write_spec import write_spec
 from pipeproof.frontends import spec, torch_csv
 from pipeproof.ir.reading import ReadOptions
 from pipeproof.ir.source import Document
+from pipeproof.ir.spec_text import write_spec
 from pipeproof.schedules import generate
 from tests.cli.made import ROOT, Command, Process
 
