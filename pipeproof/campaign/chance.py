@@ -21,7 +21,7 @@ _GUARD = 2 * DIGITS
 def coverage(rate: Decimal, trials: int) -> Decimal:
     """Return the chance that at least one of independent trials meets a fault: 1 - (1 - p)^n.
 
-    It is exact where it has no more than 60,000 digits, else rounded down behind digit 60.
+    It is exact where it has no more than 60,000 digits, else rounded down behind digit 69.
 
     Raises:
         ValueError: `rate` is no number from 0 to 1, or `trials` is negative.
@@ -47,7 +47,7 @@ def coverage(rate: Decimal, trials: int) -> Decimal:
 
 def _below(missed: Decimal) -> Decimal:
     """Return 1 less a chance that is never 0, rounded down."""
-    step = Decimal(1).scaleb(-DIGITS)
+    step = Decimal(1).scaleb(-DIGITS - 9)
     if missed < step:
         return 1 - step
     return (1 - missed).quantize(step, rounding=ROUND_DOWN)
@@ -78,7 +78,8 @@ def held(predicted: Decimal, found: Decimal) -> str:
         if predicted == found:
             return "held"
         rounded = found.quantize(Decimal(1).scaleb(-behind), rounding=ROUND_HALF_EVEN)
-        return f"held to {behind} digits" if behind and predicted == rounded else "did not hold"
+        to = f"held to {behind} digit{'' if behind == 1 else 's'}"
+        return to if behind and predicted == rounded else "did not hold"
 
 
 def backlog(arrival: Decimal, service: Decimal, initial: Decimal, steps: int) -> Decimal:
