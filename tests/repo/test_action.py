@@ -218,7 +218,9 @@ def test_the_action_hands_its_inputs_over_by_the_environment() -> None:
     assert "${{" not in script
     assert set(re.findall(r"PIPEPROOF_ACTION_[A-Z]+", script)) == set(environ)
     assert all(
-        re.fullmatch(r"[\w.-]+/[\w./-]+@v\d+", step["uses"]) for step in steps if "uses" in step
+        re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}", step["uses"])
+        for step in steps
+        if "uses" in step
     )
     assert all(each["default"] is not None for each in ACTION["inputs"].values())
 
