@@ -1,0 +1,124 @@
+"""Evidence from the command line: which schedules, and a schedule of a bundle judged afresh."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from pipeproof import __version__, frontends
+from pipeproof.cli._inputs import expand, load
+from pipeproof.cli._judge import Judge
+from pipeproof.cli._options import Asking, asked, read_options
+from pipeproof.errors import InputError, ParseError, PipeproofError, Problem, printable
+from pipeproof.evidence.create import Scheduled
+from pipeproof.evidence.manifest import Json
+from pipeproof.evidence.verify import Found
+from pipeproof.ir.reading import ReadOptions
+from pipeproof.ir.source import Document
+from pipeproof.plugins import members
+from pipeproof.verdict.result import Result
+
+__all__ = ["afresh", "scheduled"]
+
+
+def scheduled(paths: Sequence[str], root: Path, options: ReadOptions) -> Iterator[Scheduled]:
+    """Yield every schedule at `paths`, named from `root`.
+
+    Raises:
+        InputError: a file cannot be read, or stands outside of `root`.
+    """
+    for source in expand(paths):
+        if source.path is None:
+            said = "standard input is no file that a bundle can speak of; name files"
+            raise click.UsageError(said)
+        path = _inside(source.path, root, source.name)
+        name = path if source.case is None else f"{path}#{source.case}"
+        loaded = load(replace(source, name=name), options)
+        for document in () if loaded is None else loaded.documents:
+            imported = document.origin.get("path")
+            also = _inside(Path(imported), root, path) if isinstance(imported, str) else None
+            case = document.name.removeprefix(f"{path}#") if document.name != path else ""
+            yield Scheduled(document.name, path, int(case) if case.isdecimal() else None, also)
+
+
+def _inside(path: Path, root: Path, name: str) -> str:
+    """Return a path from `root`; what leads out of it, also by a link, is refused."""
+    where = Path(os.path.abspath(path))  # noqa: PTH100  links stay as they are named
+    try:
+        if path.exists() and not path.resolve().is_relative_to(root.resolve()):
+            _refuse(name, root)
+        found = (where.parent.resolve() / where.name).relative_to(root.resolve())
+    except (OSError, ValueError, RuntimeError):
+        _refuse(name, root)
+    return found.as_posix()
+
+
+def _refuse(name: str, root: Path) -> NoReturn:
+    expected = f"a bundle speaks of files below {printable(str(root), 200)}"
+    raise ParseError([Problem(name, 1, 1, "it stands elsewhere", expected)])
+
+
+def afresh(schedule: Mapping[str, Json], options: Mapping[str, Json], data: bytes) -> Found | None:
+    """Judge a schedule of a bundle from the bytes of its file.
+
+    Returns:
+        None where it imports another file, or its bytes are no such schedule any more.
+    """
+    from pipeproof import api  # noqa: PLC0415  what judges is imported when needed
+    from pipeproof.reports.json import render  # noqa: PLC0415
+
+    if schedule["imports"] is not None:
+        return None
+    values = _values(options)
+    text = data.decode("utf-8", "replace")
+    path, case = str(schedule["path"]), schedule["case"]
+    reading = replace(read_options(values), case=case if isinstance(case, int) else None)
+    question = asked(values)
+    for document in _documents(path, text, reading):
+        if document.name == schedule["name"]:
+            report = Judge(reading, question).report(document, text)
+            entry = json.loads(render(Result(__version__, (report,))))["files"][0]
+            try:
+                as_run = api.as_run(document, question)
+            except PipeproofError:
+                as_run = None
+            return Found(as_run, entry)
+    return Found(None, {})
+
+
+def _documents(path: str, text: str, options: ReadOptions) -> Iterable[Document]:
+    for member in members(frontends):
+        if member.sniff(text[:65_536], path):
+            try:
+                read: tuple[Document, ...] = member.read(text, path, options)
+            except InputError:
+                return ()
+            return read
+    return ()
+
+
+def _values(options: Mapping[str, Json]) -> Asking:
+    return {
+        "transport": tuple(_texts(options["transport"])),
+        "profile": _text(options["profile"]),
+        "lowering": _text(options["lowering"]),
+        "microbatches": _number(options["microbatches"]),
+        "stages": _number(options["stages"]),
+        "limit": tuple(_texts(options["limit"])),
+    }
+
+
+def _texts(value: Json) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+def _text(value: Json) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _number(value: Json) -> int | None:
+    return value if isinstance(value, int) else None

@@ -1,0 +1,145 @@
+"""Commands that are run for a bundle: their logs, exit codes, and what no log may hold."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import pipeproof
+
+__all__ = ["MOST", "NOT_FOUND", "Cleaner", "Ended", "Run", "processes"]
+
+MOST = 64 << 20
+"""How many bytes of a log are kept."""
+
+NOT_FOUND = 127
+_SECRET = re.compile(
+    r"token|secret|passw|credential|cookie|auth(?!or)|(api|access|private)_?key", re.IGNORECASE
+)
+_SHORTEST = 8
+_IN_ADDRESS = re.compile(rb"(?<=://)[^/\s@'\"]+@")
+_OWN = "pipeproof"
+
+
+class Ended(NamedTuple):
+    """How a command ended: its exit code, its logs, and how long it took."""
+
+    exit: int
+    stdout: bytes
+    stderr: bytes
+    milliseconds: int
+    cut: int = 0
+
+
+class Run(Protocol):
+    """Runs a command in a folder, to its end; nothing that it started is left."""
+
+    def __call__(self, argv: Sequence[str], folder: Path, logs: Path) -> Ended: ...
+
+
+class Cleaner:
+    """Takes out of a log what no bundle may hold: secrets, and where things lie on this machine.
+
+    Secrets are the values of variables whose names say so, and users and passwords of addresses.
+    """
+
+    def __init__(self, environ: Mapping[str, str], places: Iterable[tuple[Path, str]]) -> None:
+        told = {name: value for name, value in environ.items() if _SECRET.search(name)}
+        self.secrets = {
+            name: os.fsencode(value) for name, value in told.items() if len(value) >= _SHORTEST
+        }
+        found = [(value, b"[removed]") for value in self.secrets.values()]
+        for place, shown in places:
+            if len(place.parts) > 2:  # noqa: PLR2004  a root, or a folder in it, is in many words
+                found.append((os.fsencode(place), shown.encode()))
+        self._found = sorted(found, key=lambda pair: (-len(pair[0]), pair))
+
+    def __call__(self, log: bytes) -> tuple[bytes, int]:
+        """Return a log as it may be kept, and how much was taken out."""
+        log, number = _IN_ADDRESS.subn(b"[removed]@", log)
+        for what, shown in self._found:
+            number += log.count(what)
+            log = log.replace(what, shown)
+        return log, number
+
+    def text(self, text: str) -> str:
+        """Return a text as it may be kept."""
+        return self(text.encode("utf-8", "surrogatepass"))[0].decode("utf-8", "replace")
+
+    def secret_in(self, data: bytes) -> str | None:
+        """Return the name of a variable whose secret value stands in `data`."""
+        held = (name for name, value in sorted(self.secrets.items()) if value in data)
+        return next(held, None)
+
+
+def processes(argv: Sequence[str], folder: Path, logs: Path) -> Ended:
+    """Run a command as a process of its own, without a shell and without input.
+
+    `pipeproof` and `python -m pipeproof.recheck` are those that run here.
+
+    Args:
+        argv: its words.
+        folder: where it runs.
+        logs: a folder for its logs while it runs.
+    """
+    words, environ = _own(argv)
+    out, err = logs / "out", logs / "err"
+    begun = time.monotonic()
+    with out.open("wb") as stdout, err.open("wb") as stderr:
+        try:
+            code = _waited(words, folder, environ, (stdout.fileno(), stderr.fileno()))
+        except (OSError, ValueError) as error:
+            why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+            stderr.write(f"{words[0]}: {why}\n".encode("utf-8", "replace"))
+            code = NOT_FOUND
+    took = int((time.monotonic() - begun) * 1000)
+    kept = [_kept(out), _kept(err)]
+    for each in (out, err):
+        each.unlink()
+    return Ended(code, kept[0][0], kept[1][0], took, kept[0][1] + kept[1][1])
+
+
+def _own(argv: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    environ = dict(os.environ)
+    module = {(_OWN,): _OWN, ("python", "-m", "pipeproof.recheck"): "pipeproof.recheck"}
+    for words, name in module.items():
+        if tuple(argv[: len(words)]) == words:
+            here = str(Path(pipeproof.__file__).parent.parent)
+            path = os.pathsep.join(filter(None, (here, environ.get("PYTHONPATH"))))
+            environ |= {"PYTHONPATH": path, "NO_COLOR": "1"}
+            return [sys.executable, "-P", "-m", name, *argv[len(words) :]], environ
+    return list(argv), environ
+
+
+def _waited(
+    words: Sequence[str], folder: Path, environ: Mapping[str, str], streams: tuple[int, int]
+) -> int:
+    """Run a command in a group of its own and return its exit code; the group ends with it."""
+    with subprocess.Popen(  # noqa: S603  what the user asked for
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=streams[0],
+        stderr=streams[1],
+        cwd=folder,
+        env=environ,
+        start_new_session=True,
+    ) as process:
+        try:
+            code = process.wait()
+        finally:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+    return code if code >= 0 else 128 - code
+
+
+def _kept(path: Path) -> tuple[bytes, int]:
+    """Return the begin of a log, and how many bytes of it were left out."""
+    with path.open("rb") as stream:
+        data = stream.read(MOST)
+    return data, path.stat().st_size - len(data)
