@@ -5,6 +5,7 @@ PipeproofError
     ParseError               a file does not parse
     MalformedScheduleError   it parses, and denies a fact that every schedule must state
     LimitError               it is larger than a named limit allows
+    StoreError               a campaign's store cannot be read or written
     UsageError               an option has no such value
   UnsupportedFeatureError    the input is legal, and outside what is modelled: exit 3
   InternalError              a bug in pipeproof: exit 101, traceback kept
@@ -27,6 +28,7 @@ __all__ = [
     "PipeproofError",
     "Problem",
     "ReplayMismatchError",
+    "StoreError",
     "UnsupportedFeatureError",
     "UsageError",
     "did_you_mean",
@@ -69,6 +71,10 @@ class MalformedScheduleError(InputError):
 
 class LimitError(InputError):
     """An input is larger than a named limit allows."""
+
+
+class StoreError(InputError):
+    """The store of a campaign cannot be read or written, or is another campaign's."""
 
 
 class UsageError(InputError):
