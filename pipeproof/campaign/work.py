@@ -17,6 +17,8 @@ No clock, and no chance but seeds in the body; budgets are counted in steps and 
 WORK: Mapping[str, str] = MappingProxyType(
     {
         "judge": "pipeproof.campaign.judged:judge",
+        "minimise": "pipeproof.campaign.minimise:perform",
+        "mutant": "pipeproof.campaign.mutate:perform",
     }
 )
 """For each kind `module:function`, loaded when it is asked for: a worker needs only its own."""
