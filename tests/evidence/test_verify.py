@@ -290,7 +290,7 @@ def test_a_verdict_that_is_edited_everywhere_is_found_by_its_certificate(made: M
     def proved(predicate: dict[str, Json]) -> None:
         under = {"name": "rendezvous", "verdict": "proved", "rule": None}
         predicate["schedules"][1].update(verdict="proved", transports=[under])  # type: ignore[index, union-attr]
-        predicate["boundaries"] = manifest(made.files)["predicate"]["boundaries"]  # type: ignore[index]
+        predicate["boundaries"] = manifest(made.files)["predicate"]["boundaries"]  # type: ignore[index, call-overload]
 
     said = refused(resealed(files, proved), made, judges=False)
 
