@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pipeproof.cli._exits import Exit, explained
-from pipeproof.cli._expect import Agreement, Shown, compare, shown, wanted
 from pipeproof.cli._index import NAME, Listed, read_index
 from pipeproof.cli._inputs import Input, expand, load
 from pipeproof.cli._output import complain
@@ -12,6 +11,7 @@ from pipeproof.errors import InputError, Problem, did_you_mean, printable
 from pipeproof.ir.reading import ReadOptions
 from pipeproof.ir.source import Document, Expectation
 from pipeproof.ir.transport import names
+from pipeproof.verdict.expected import Agreement, Shown, compare, shown, wanted
 from pipeproof.verdict.verdict import FileVerdict, Outcome
 
 __all__ = ["Compared", "Task", "compared", "tasks"]

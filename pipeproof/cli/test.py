@@ -10,10 +10,10 @@ import click
 from pipeproof.cli._compare import Compared, Task, compared, tasks
 from pipeproof.cli._configured import Configured, config_options
 from pipeproof.cli._exits import Exit, worst
-from pipeproof.cli._expect import Agreement
 from pipeproof.cli._options import Reading, read_options, reading_options
 from pipeproof.cli._output import emit, printable_lines
 from pipeproof.cli._progress import counted
+from pipeproof.verdict.expected import Agreement
 
 __all__ = ["command"]
 

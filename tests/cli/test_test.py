@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeproof.cli._expect import Agreement, Shown, compare, wanted
 from pipeproof.errors import ReplayMismatchError, UnsupportedFeatureError
 from pipeproof.ir.source import Document, Expectation
+from pipeproof.verdict.expected import Agreement, Shown, compare, wanted
 from pipeproof.verdict.verdict import (
     FileVerdict,
     Outcome,
