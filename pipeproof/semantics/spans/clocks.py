@@ -27,11 +27,10 @@ _PICOSECONDS = 10**3  # ticks in one: times fit into int64 for three months
 
 
 class _Pair(NamedTuple):
-    """A cause and an effect, by instruction, and their step."""
+    """A cause and an effect, each by instruction and step."""
 
-    cause: int
-    effect: int
-    step: int
+    cause: tuple[int, int]
+    effect: tuple[int, int]
 
 
 def against(
@@ -81,14 +80,17 @@ class _Seen:
         by_key: dict[str, list[Span]] = {}
         for key, span in named:
             by_key.setdefault(key, []).append(span)
-        units = [u for u in self.found.programs[rank] if u.key in by_key]
-        counts = Counter(unit.key for unit in units)
-        if any(len(by_key[key]) != times * len(self.spans) for key, times in counts.items()):
-            return
-        taken = {key: iter(spans) for key, spans in by_key.items()}
+        counts = Counter(unit.key for unit in self.found.programs[rank])
+        whole = {k for k, n in counts.items() if len(by_key.get(k, ())) == n * len(self.spans)}
+        units = [unit for unit in self.found.programs[rank] if unit.key in whole]
+        seen = Counter(unit.instruction for unit in units)
+        of_whole = {unit.instruction for unit in units if seen[unit.instruction] == unit.members}
+        taken = {key: iter(by_key[key]) for key in whole}
         for spans, ends in zip(self.spans, self.ends, strict=True):
             for unit in units:
                 span = next(taken[unit.key])
+                if unit.instruction not in of_whole:
+                    continue
                 known = spans.get(unit.instruction)
                 if known is None or span.start < known.start:
                     spans[unit.instruction] = span
@@ -166,13 +168,30 @@ class _Setting:
         return np.asarray(self.seen.ended + self.later[self.rank][:, None])
 
     def _least(self) -> IntArray:
-        """Return the least moment of each event, in each step: none before what it follows."""
+        """Return the least moment of each event, in each step: none before what it follows.
+
+        A rank begins a step behind the end of the one before.
+        """
         steps, begins = self.seen.begins.shape[1], self.seen.begins
-        at = np.full((self.graph.size, steps), _EARLIEST, begins.dtype)
-        at[self.starts] = begins + self.later[self.rank][:, None]
-        for level in self.levels:
-            np.maximum.at(at, level.following, at[level.events][level.of])
-        return at
+        at = np.full((steps, self.graph.size), _EARLIEST, begins.dtype)
+        at[:, self.starts] = (begins + self.later[self.rank][:, None]).T
+        firsts, lasts = self._program_ends
+        for step, now in enumerate(at):
+            if step:
+                now[firsts] = np.maximum(now[firsts], at[step - 1, lasts])
+            for level in self.levels:
+                np.maximum.at(now, level.following, now[level.events][level.of])
+        return at.T
+
+    @cached_property
+    def _program_ends(self) -> tuple[IntArray, IntArray]:
+        """Return the first start and the last done of each rank that has a program."""
+        frame = self.seen.model.frame
+        once = np.flatnonzero(frame.run.copy[frame.ops.first_row] == 0)
+        ranks = frame.instruction_rank[once]
+        firsts = once[np.diff(ranks, prepend=-1) > 0]
+        lasts = once[np.diff(ranks, append=self.ranks) > 0]
+        return 2 * firsts, 2 * lasts + 1
 
     def _set(self, at: IntArray, late: IntArray) -> None:
         """Set ranks later whose effects end too early, and the others as far as clocks differ."""
@@ -182,7 +201,7 @@ class _Setting:
             row = int(rows[np.argmax(worst[rows])])
             pair = self._pair(at, row, int(np.argmax(late[row])))
             new[rank] += worst[row]
-            self.cause[rank] = int(self.seen.model.frame.instruction_rank[pair.cause]), pair
+            self.cause[rank] = int(self.seen.model.frame.instruction_rank[pair.cause[0]]), pair
         if self.skew is not None:
             last = int(np.argmax(new))
             for rank in np.flatnonzero(new < new[last] - self.skew).tolist():
@@ -194,28 +213,35 @@ class _Setting:
         """Return the cause of an effect that ends too early: whose begin is its least moment."""
         done = int(self.dones[row])
         least = at[done, step]
-        own = self._own
-        stack, seen = [done], {done}
+        stack, seen = [(done, step)], {(done, step)}
         while stack:
-            event = stack.pop()
-            n = own.get(event)
+            event, of = stack.pop()
+            n = self._own.get(event)
             if n is not None:
-                begun = self.seen.begins[n, step] + self.later[self.rank[n]]
-                if begun == least and event != done - 1:
-                    return _Pair(self.seen.instructions[n], done // 2, step)
-            for each in self._waited_for(event):
-                if each not in seen and at[each, step] == least:
+                begun = self.seen.begins[n, of] + self.later[self.rank[n]]
+                if begun == least and (event, of) != (done - 1, step):
+                    return _Pair((self.seen.instructions[n], of), (done // 2, step))
+            for each in self._waited_for(event, of):
+                if each not in seen and at[each] == least:
                     seen.add(each)
                     stack.append(each)
-        return _Pair(done // 2, done // 2, step)
+        return _Pair((done // 2, step), (done // 2, step))
 
     @cached_property
     def _own(self) -> dict[int, int]:
         return {event: n for n, event in enumerate(self.starts.tolist())}
 
-    def _waited_for(self, event: int) -> Iterator[int]:
+    def _waited_for(self, event: int, step: int) -> Iterator[tuple[int, int]]:
         low, high = np.searchsorted(self._after, [event, event + 1]).tolist()
-        yield from self.graph.before[self._by_after[low:high]].tolist()
+        for each in self.graph.before[self._by_after[low:high]].tolist():
+            yield each, step
+        if step and event in self._behind:
+            yield self._behind[event], step - 1
+
+    @cached_property
+    def _behind(self) -> dict[int, int]:
+        firsts, lasts = self._program_ends
+        return dict(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
     @cached_property
     def _by_after(self) -> IntArray:
@@ -270,11 +296,11 @@ class _Setting:
         return f"{begins} before {called(effect.name)} of rank {effect.rank} ends"
 
     def _ends(self, pair: _Pair) -> tuple[Span, Span]:
-        spans = self.seen.spans[pair.step]
-        return spans[pair.effect], spans[pair.cause]
+        (effect, step), (cause, of) = pair.effect, pair.cause
+        return self.seen.spans[step][effect], self.seen.spans[of][cause]
 
     def _offence(self, why: str, pairs: list[_Pair]) -> Offence:
         spans = tuple(span for pair in pairs for span in self._ends(pair))
         first, frame = spans[0], self.seen.model.frame
-        position = frame.position(int(frame.ops.first_row[pairs[0].effect]))
+        position = frame.position(int(frame.ops.first_row[pairs[0].effect[0]]))
         return Offence(why, spans, first.rank, self.seen.before(first), (first.rank, position))

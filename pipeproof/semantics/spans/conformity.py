@@ -1,5 +1,6 @@
 """Whether a trace is an execution of a schedule, under one of the transports that it may have."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
@@ -121,8 +122,6 @@ class _Judging:
 
     def _overlapping(self, model: Model) -> list[Offence]:
         del model
-        if self.recorded.counted:
-            return []
         return overlapping(self.found, tolerance=self.asked.tolerance)
 
     def _alone(self, model: Model) -> list[Offence]:
@@ -172,8 +171,20 @@ class _Judging:
         if self.found.absent:
             ranks = ", ".join(map(str, self.found.absent))
             yield f"the trace holds nothing of rank {ranks}"
+        for rank, own in enumerate(self.found.timed):
+            lacking = self._lacking(rank) if own and own[0].span.device else []
+            if lacking:
+                told = f"{called(lacking[0])}" + (", …" if len(lacking) > 1 else "")
+                yield f"the accelerator's spans of rank {rank} do not hold all of {told}"
         for rank in self.programs.partial:
             yield f"the trace holds only a part of a step of rank {rank}"
+
+    def _lacking(self, rank: int) -> list[str]:
+        """Return the computations of which the accelerator shows fewer than the host."""
+        shown = Counter(each.key for each in self.found.timed[rank])
+        asked = {u.key for u in self.found.programs[rank] if u.kinds & {*COMPUTE}}
+        host = Counter(each.key for each in self.found.ordered[rank] if each.key in asked)
+        return [key for key, times in host.items() if shown[key] < times]
 
     # PP902
 

@@ -35,12 +35,16 @@ _OF_STAGE = (
 
 
 class Unit(NamedTuple):
-    """What a span can be of: an instruction, or one member of it; `key` is its name."""
+    """What a span can be of: an instruction, or one member of it; `key` is its name.
+
+    `members` is how many of these the instruction has.
+    """
 
     key: str
     instruction: int
     position: int
     kinds: frozenset[Kind]
+    members: int = 1
 
 
 class Named(NamedTuple):
@@ -115,7 +119,7 @@ def matched(frame: Frame, recorded: Recorded) -> Matched:
         ordered,
         observed,
         tuple(tuple(each for each in own if each.key in computing) for own in observed),
-        _steps(programs, ordered),
+        _steps(programs, ordered) or int(any(kept) or any(r not in ranks for r in found)),
         tuple(r for r in ranks if programs[r] and not found[r]),
         _words(seen),
         _words(kinds - asked),
@@ -156,7 +160,7 @@ def _units(frame: Frame, rank: int, spans: list[Span]) -> tuple[list[Unit], dict
     Members of a bracket or an overlap stand by themselves, unless the trace writes the whole.
     """
     whole = any(span.name.startswith(("(", "[")) for span in spans)
-    ops, units, names = frame.ops, list[Unit](), dict[str, str]()
+    ops, found = frame.ops, list[tuple[Unit, str]]()
     first, last = map(int, frame.run.rank_start[rank : rank + 2].tolist())
     firsts = [*ops.first_row[first:last].tolist()]
     ends = [*firsts[1:], int(ops.first_row[last]) if last < frame.instructions else len(ops)]
@@ -169,13 +173,30 @@ def _units(frame: Frame, rank: int, spans: list[Span]) -> tuple[list[Unit], dict
         position = frame.position(row)
         if end == row + 1 or whole:
             key = shorts[0] if end == row + 1 else _written(frame, instruction, shorts)
-            units.append(Unit(key, instruction, position, frozenset(kinds)))
-            names[canonical(frame.instruction_text(instruction))] = key
+            said = canonical(frame.instruction_text(instruction))
+            found.append((Unit(key, instruction, position, frozenset(kinds)), said))
             continue
-        for short, kind in zip(shorts, kinds, strict=True):
-            units.append(Unit(short, instruction, position, frozenset({kind})))
+        for each, short, kind in zip(range(row, end), shorts, kinds, strict=True):
+            unit = Unit(short, instruction, position, frozenset({kind}), end - row)
+            found.append((unit, canonical(frame.text(each))))
+    units, names = _told_apart(found, {canonical(span.name) for span in spans})
     names.update(_loops(frame, rank))
     return units, names
+
+
+def _told_apart(found: list[tuple[Unit, str]], told: set[str]) -> tuple[list[Unit], dict[str, str]]:
+    """Return operations and their names: where several share one, the trace may tell them apart.
+
+    Args:
+        found: each operation, with its name in full.
+        told: the names in the trace.
+    """
+    full: dict[str, set[str]] = {}
+    for unit, said in found:
+        full.setdefault(unit.key, set()).add(said)
+    apart = {key for key, each in full.items() if len(each) > 1 and each & told}
+    units = [unit._replace(key=said) if unit.key in apart else unit for unit, said in found]
+    return units, {said: unit.key for unit, (_, said) in zip(units, found, strict=True)}
 
 
 def _written(frame: Frame, instruction: int, shorts: list[str]) -> str:
@@ -199,7 +220,8 @@ def _short(frame: Frame, row: int, before: tuple[int, ...], after: tuple[int, ..
         if what in {ValueKind.F, ValueKind.B} and of < len(before):
             ends = {ValueKind.F: after, ValueKind.B: before}[what]
             home = of if kind is Kind.SEND else ends[of]
-            if home >= 0:
+            there = ends[of] if kind is Kind.SEND else of
+            if home >= 0 and there >= 0 and frame.run.placement[there] == ops.peer[row]:
                 return f"{home}{kind.name}_{what.name}{microbatch_of(value)}"
     return canonical(frame.text(row))
 

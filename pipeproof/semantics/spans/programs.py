@@ -59,6 +59,8 @@ class _Walk:
             if each.key not in known:
                 yield self._unknown(each, at)
         self.spans = [each for each in self.spans if each.key in known]
+        if not self.spans:
+            return
         told = Counter(each.key for each in self.spans)
         wanted = Counter(unit.key for unit in self.program)
         whole = all(told[key] == wanted[key] * self.found.steps for key in wanted)

@@ -165,3 +165,18 @@ def test_what_was_not_recorded_still_orders() -> None:
         Span(1, s.name, s.start - 300 * US, s.end - 300 * US) if s.rank else s for s in computing
     ]
     assert "ends before 0F0 of rank 0 begins" in judged(model, early, 0)[1][0].why
+
+
+def test_a_step_is_behind_what_the_steps_before_it_wait_for() -> None:
+    """Rank 1 ends its second step before rank 0 begins what its first step had to wait for."""
+    made = known("1f1b", 2, 1, transport=NAMED["rendezvous"])
+    zero = [Span(0, "0F0", t * US, (t + 1) * US) for t in (50, 60)]
+    zero += [Span(0, "0B0", t * US, (t + 1) * US) for t in (55, 65)]
+    long = [Span(1, "1F0", 0, 52 * US), Span(1, "1B0", 52 * US, 53 * US)]
+    late = [Span(1, "1F0", t * US, t * US) for t in (62,)] + [Span(1, "1B0", 63 * US, 64 * US)]
+    early = [s._replace(start=10 * US, end=11 * US) for s in late]
+
+    assert judged(made, [*zero, *long, *late], 0)[1] == []
+    assert judged(made, [*zero, *long[:1], *late[:1], *long[1:], *late[1:]], 0)[1] == []
+    (offence,) = judged(made, [*zero, *long, *early], 0)[1]
+    assert "comes before it in every execution" in offence.why

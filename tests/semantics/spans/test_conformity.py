@@ -196,3 +196,29 @@ def test_without_one_clock_a_rank_alone_may_be_too_fast() -> None:
     (first,) = conformity(apart, [MODEL], Asked(unit=11 * US)).broken["free"]
     assert first.rule.code == "PP902"
     assert "rank 1 computes for 132 us at least by the costs" in first.offence.why
+
+
+def test_operations_that_stand_in_no_program_are_no_execution() -> None:
+    for span in (Span(0, "7F7", 0, US), Span(9, "0F0", 0, US)):
+        for partial in (False, True):
+            found = judged(changed([span]), partial=partial)
+            assert found.verdict == "refuted"
+            assert codes(found)["free"] == ["PP903"]
+    one = [*(s for s in SHARED.spans if not s.rank), Span(1, "7F7", 0, US)]
+    assert judged(changed(one)).verdict == "refuted"
+
+
+def test_an_accelerator_that_shows_less_than_the_host_leaves_it_open() -> None:
+    host = [*SHARED.spans]
+    device = [s._replace(device=True) for s in host if s.name[1:2] in "FB"]
+
+    assert judged(changed([*host, *device])).verdict == "conforms"
+    found = judged(changed([*host, *device[1:]]))
+    assert found.verdict == "unknown"
+    assert "the accelerator's spans of rank 0 do not hold all of 0F0" in found.unknown
+
+
+def test_two_computations_in_one_step_of_a_dump_are_told() -> None:
+    at_once = [s._replace(start=0, end=US) for s in SHARED.spans]
+
+    assert "PP901" in codes(judged(changed(at_once, replace(SHARED, counted=True))))["free"]
