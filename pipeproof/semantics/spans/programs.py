@@ -1,7 +1,8 @@
 """Whether each rank ran its program: nothing missing, nothing more, in its order."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from heapq import heappop, heappush
 from itertools import islice, takewhile
 
 from pipeproof.ir.recorded import Span
@@ -50,6 +51,7 @@ class _Walk:
         self.found, self.rank, self.tolerance, self.partial = found, rank, tolerance, partial
         self.program, self.spans = found.programs[rank], list(found.ordered[rank])
         self.cut = False
+        self.places: dict[str, list[int]] = defaultdict(list)
 
     def offences(self) -> Iterator[Offence]:
         if not self.spans:
@@ -116,6 +118,8 @@ class _Walk:
 
     def _along(self) -> Iterator[Offence]:
         expected, spans = self._expected(), self.spans
+        for at, each in enumerate(spans):
+            self.places[each.key].append(at)
         need = Counter(unit.key for unit in expected)
         have = Counter(each.key for each in spans)
         i = j = 0
@@ -180,12 +184,17 @@ class _Walk:
             if expected[k].key == self.spans[j].key:
                 expected[i], expected[k] = expected[k], unit
                 return
-        for k in range(j, len(self.spans)):
-            if self.spans[k].span.start > span.start + self.tolerance:
-                return
-            if self.spans[k].key == unit.key:
-                self.spans[j], self.spans[k] = self.spans[k], self.spans[j]
-                return
+        k = self._next(unit.key, j)
+        if k is not None and self.spans[k].span.start <= span.start + self.tolerance:
+            heappush(self.places[self.spans[j].key], k)
+            self.spans[j], self.spans[k] = self.spans[k], self.spans[j]
+
+    def _next(self, key: str, j: int) -> int | None:
+        """Return the first place from `j` on at which a span of that name stands."""
+        places = self.places[key]
+        while places and (places[0] < j or self.spans[places[0]].key != key):
+            heappop(places)
+        return places[0] if places else None
 
     def _unit(self, key: str) -> Unit:
         return next(unit for unit in self.program if unit.key == key)

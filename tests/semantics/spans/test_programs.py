@@ -88,6 +88,16 @@ def test_what_begins_at_once_may_stand_in_any_order() -> None:
     assert diverging(seen(model, [*spans, *shifted(9, 0)(spans[-1:])])).offences
 
 
+def test_of_many_that_begin_at_once_exactly_what_is_missing_is_told() -> None:
+    model = made.model("; ".join(f"0F{m}" for m in range(400)), microbatches=400)
+    spans = [span._replace(start=0, end=0) for span in reversed(earliest(model))]
+    (offence,) = diverging(seen(model, spans[1:])).offences
+    assert offence.why.startswith("0F399 of rank 0 is missing")
+    late = [s._replace(start=s.event, end=s.event) for s in reversed(spans) if s.event != 7]
+    (offence,) = diverging(seen(model, late), tolerance=400).offences
+    assert offence.why.startswith("0F7 of rank 0 is missing")
+
+
 def test_a_recording_that_begins_late_and_ends_early_is_a_part_where_that_may_be() -> None:
     model = known("1f1b", 2, 4)
     spans = earliest(model)
