@@ -184,10 +184,10 @@ class _Walk:
             if expected[k].key == self.spans[j].key:
                 expected[i], expected[k] = expected[k], unit
                 return
-        k = self._next(unit.key, j)
-        if k is not None and self.spans[k].span.start <= span.start + self.tolerance:
-            heappush(self.places[self.spans[j].key], k)
-            self.spans[j], self.spans[k] = self.spans[k], self.spans[j]
+        there = self._next(unit.key, j)
+        if there is not None and self.spans[there].span.start <= span.start + self.tolerance:
+            heappush(self.places[self.spans[j].key], there)
+            self.spans[j], self.spans[there] = self.spans[there], self.spans[j]
 
     def _next(self, key: str, j: int) -> int | None:
         """Return the first place from `j` on at which a span of that name stands."""
