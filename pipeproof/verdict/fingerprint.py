@@ -13,7 +13,8 @@ __all__ = ["fingerprint", "named_below", "skeleton"]
 _DIGITS = 32
 _OUTCOME = re.compile(r" \(where .*", re.DOTALL)
 _NUMBER = re.compile(
-    r"(?<![\w.:=,])(?P<of>(?:ranks?|stages?|microbatch(?:es)?) )?\d+(?:, \d+)*(?![\w:=]|\.\d)"
+    r"(?<![\w.:=,])(?P<of>(?:ranks?|stages?|microbatch(?:es)?) )?\d+(?:, \d+)*"
+    r"(?![\w:=]|\.\d| more\b)"
 )
 
 
@@ -51,7 +52,8 @@ def _place(place: Place) -> list[str | int | None]:
 def skeleton(message: str) -> str:
     """Return a message without counts, versions, and the outcome in which it is so.
 
-    The numbers of ranks, stages and microbatches stay, and so do those within operations.
+    The numbers of ranks, stages and microbatches stay, those within operations, and how many more
+    there are than a list names.
     """
     return _NUMBER.sub(_kept, _OUTCOME.sub("", message))
 

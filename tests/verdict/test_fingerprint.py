@@ -93,6 +93,12 @@ def test_text_that_is_no_unicode_has_a_fingerprint() -> None:
         ("sent 2, 3, received 4", "sent #, received #"),
         ("1F0 starts before F0.12 is there", "1F0 starts before F0.12 is there"),
         ("0TIE ranks=0,1 of rank 0 waits", "0TIE ranks=0,1 of rank 0 waits"),
+        (
+            "lacks microbatches 0, 1, 2 and 5 more (why); and 12 more",
+            "lacks microbatches 0, 1, 2 and 5 more (why); and 12 more",
+        ),
+        ("and 5 more F, 7 in all", "and 5 more F, # in all"),
+        ("takes 30, more than 20 of 25", "takes #, more than # of #"),
         ("delay 2, at most 1 is allowed", "delay #, at most # is allowed"),
     ],
 )
@@ -182,3 +188,9 @@ def test_a_count_or_an_outcome_that_is_another_changes_no_fingerprint() -> None:
     ]
 
     assert len(set(found)) == 1
+
+
+def test_a_longer_list_is_another_finding_where_it_is_cut() -> None:
+    five, six = (replace(FOUND, message=f"0, 1, 2 and {n} more are missing") for n in (5, 6))
+
+    assert fingerprint("a.yaml", five) != fingerprint("a.yaml", six)
