@@ -60,6 +60,17 @@ class Boxes:
             self.draft.note(number, "written in by lowering")
         return number
 
+    def _around(self, most: int) -> None:
+        """Take in what stands around the boxes that are there, up to so many in all."""
+        start = self.frame.run.rank_start
+        boxes = [box for box in self.draft.boxes.values() if box.key < self.frame.instructions]
+        for far in range(1, most):
+            for box in boxes:
+                first, last = int(start[box.rank]), int(start[box.rank + 1])
+                for number in (box.key - far, box.key + far):
+                    if first <= number < last and len(self.draft) < most:
+                        self._instruction(number)
+
     def _end(self, rank: int) -> int:
         key, start = self.frame.instructions + rank, self.frame.run.rank_start
         order = int(start[rank + 1] - start[rank])

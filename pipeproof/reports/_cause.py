@@ -9,6 +9,7 @@ from pipeproof.ir.actions import Kind
 from pipeproof.ir.operations import NONE, IntArray
 from pipeproof.ir.sets import among
 from pipeproof.reports._boxes import Boxes
+from pipeproof.reports._culprits import culprits
 from pipeproof.reports._slice import Means, Slice, State
 from pipeproof.reports._touched import Touched
 from pipeproof.semantics.found import Finding
@@ -22,6 +23,7 @@ from pipeproof.verdict.decision import Broken
 __all__ = ["cause"]
 
 _WANTED = 14  # boxes up to which what comes before is drawn
+_NEAR = 10  # the same where what a place is at odds with is known: the programs around both
 _RELATED = 16
 _TOGETHER = ("PP1", "PP6", "PP7", "PP8")
 _OPERATION = re.compile(r"(\d{1,9})[A-Z]+(\d{0,9})(?: or .*)?")
@@ -49,6 +51,7 @@ class _Cause(Boxes):
         super().__init__(model, broken, lines)
         self.touched = Touched(self.frame)
         self.core: list[int] = []
+        self.odd: list[int] = []
 
     def slice(self, title: tuple[str, ...]) -> Slice:
         finding = self.broken.finding
@@ -65,15 +68,21 @@ class _Cause(Boxes):
                 self._live(finding)
         self._mark_first()
         self._missing(finding)
+        for row, place, means, label in culprits(self.frame, self.broken):
+            self.odd.append(self._row(row))
+            self.draft.join(self.odd[-1], self._row(place), means, label)
         self.core = [key for key in self.draft.boxes if key < self.frame.instructions]
         rows = [row for key in self.core for row in self._rows(key)]
         for row in rows:
             self._partner(row)
             self._stored(row)
             self._weights(row)
-        self._related(rows)
-        self._supplied()
-        self._before()
+        if self.odd:
+            self._around(_NEAR)
+        else:
+            self._related(rows)
+            self._supplied()
+            self._before()
         self._between()
         return self.draft.finished(title)
 
@@ -169,8 +178,9 @@ class _Cause(Boxes):
             row, ranks = spot.row, self.frame.ops.rank
             own = (ranks[forwards] == ranks[row]) & (forwards <= row)
             own &= (last < 0) | (last >= row)
-            for each in forwards[own][::-1][:_RELATED].tolist():
-                self.draft.note(self._row(each), "live")
+            live = forwards[own].tolist()
+            for n, each in [*enumerate(live, 1)][::-1][:_RELATED]:
+                self.draft.note(self._row(each), f"live: {n} of {len(live)}")
 
     def _missing(self, finding: Finding) -> None:
         """Take in what stands nowhere: an operation, or the other ends of messages."""

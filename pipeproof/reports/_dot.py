@@ -16,7 +16,7 @@ __all__ = ["LONGEST", "dot", "shown"]
 
 LONGEST = 80
 _TITLE = 96
-_TITLE_LINES = 6
+_TITLE_LINES = 9
 _TITLE_LONGEST = 1000
 _ACCENT = "#a00000"
 _STATES: Mapping[State, Mapping[str, str]] = MappingProxyType(
@@ -48,7 +48,18 @@ _ARROWS: Mapping[Means, Mapping[str, str]] = MappingProxyType(
         Means.VERSION: {"style": "dashed", "arrowhead": "diamond"},
         Means.UNORDERED: {"style": "dotted", "arrowhead": "onormal", **_STRONG},
         Means.WAITS: {"style": "dashed", "arrowhead": "dot", **_STRONG},
+        Means.AGAIN: {"arrowhead": "vee", **_STRONG},
+        Means.TAKES: {"arrowhead": "box", **_STRONG},
+        Means.DIFFERS: {"arrowhead": "odiamond", **_STRONG},
         Means.MEANT: {"style": "dotted", "arrowhead": "onormal"},
+    }
+)
+_SHORT: Mapping[Means, str] = MappingProxyType(
+    {
+        Means.UNORDERED: "must come first",
+        Means.AGAIN: "once more",
+        Means.TAKES: "takes away what is needed",
+        Means.DIFFERS: "must agree",
     }
 )
 _UPWARDS = (Means.WAITS, Means.MEANT)
@@ -99,8 +110,9 @@ def _draw(
     before, after = place[arrow.before], place[arrow.after]
     if arrow.means is Means.PROGRAM:
         look["weight"] = "8"
-    if arrow.label:
-        look["label"] = _label([f" {shown(arrow.label)} "])
+    said = [_SHORT.get(arrow.means, ""), shown(arrow.label)]
+    if any(said):
+        look["label"] = _label([f" {each} " for each in said if each])
     if not down.takes(arrow):
         look["constraint"] = "false"
         if before > after:  # written the other way round it keeps the lanes in order

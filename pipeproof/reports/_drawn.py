@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from pipeproof.ir.source import Document
+from pipeproof.reports._advice import advice, why
 from pipeproof.reports._cause import cause
 from pipeproof.reports._places import by_places
 from pipeproof.reports._slice import Slice
@@ -28,7 +29,10 @@ def drawn(
     for name, violation in _violations(verdict, rule):
         head = f"{document.name}: {violation.rule} {violation.name} under {name}"
         after = () if violation.reached else ("not reached: a deadlock comes before it",)
-        title, lines = (head, violation.message, *after), lines_of(document, violation)
+        change = f"to change: {advice(violation.rule)}" if advice(violation.rule) else ""
+        bad = f"breaks training: {why(violation.rule)}" if why(violation.rule) else ""
+        title = tuple(filter(None, (head, violation.message, *after, bad, change)))
+        lines = lines_of(document, violation)
         shown = showings(name, kept).get(told(violation))
         seen = by_places(violation, title, lines) if shown is None else cause(*shown, title, lines)
         if seen.boxes:

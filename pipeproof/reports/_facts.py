@@ -1,18 +1,16 @@
 """What a page says of a file, a transport and a violation in words."""
 
 import re
-from inspect import cleandoc
 
+from pipeproof.reports._advice import advice, why
 from pipeproof.reports._pack import Json
 from pipeproof.reports._worded import worded
-from pipeproof.semantics.rules import all_rules
 from pipeproof.verdict.result import FileReport
 from pipeproof.verdict.verdict import FileVerdict, Place, TransportVerdict, Violation
 
 __all__ = ["facts", "place_data", "transport_data", "violation_data"]
 
 _CASE = re.compile(r"#\d+$")
-_WHY = "Why it breaks training:"
 
 
 def facts(verdict: FileVerdict) -> list[Json]:
@@ -58,7 +56,8 @@ def violation_data(violation: Violation) -> dict[str, Json]:
         "first": violation.first,
         "reached": violation.reached,
         "help": f"docs/rules/{violation.rule}-{violation.name}.md",
-        "why": _why(violation.rule),
+        "why": why(violation.rule),
+        "change": advice(violation.rule),
         "confirmation": None if violation.seen is None else _seen(violation),
     }
 
@@ -66,12 +65,6 @@ def violation_data(violation: Violation) -> dict[str, Json]:
 def _seen(violation: Violation) -> Json:
     assert violation.seen is not None  # noqa: S101  its caller has looked
     return {key: worded(str(value)) for key, value in violation.seen._asdict().items()}
-
-
-def _why(code: str) -> str:
-    doc = next((cleandoc(rule.doc) for rule in all_rules() if rule.code == code), "")
-    after = doc.partition(_WHY)[2].strip()
-    return " ".join(after.partition("\n\n")[0].split())
 
 
 def place_data(report: FileReport, place: Place, op: int) -> dict[str, Json]:

@@ -29,10 +29,20 @@ _LINKS: Mapping[Means, str] = MappingProxyType(
         Means.VERSION: "-.->",
         Means.UNORDERED: "-.->",
         Means.WAITS: "==>",
+        Means.AGAIN: "==>",
+        Means.TAKES: "==>",
+        Means.DIFFERS: "==>",
         Means.MEANT: "-.->",
     }
 )
-_STRONG = (Means.CROSSED, Means.UNORDERED, Means.WAITS)
+_STRONG = (
+    Means.CROSSED,
+    Means.UNORDERED,
+    Means.WAITS,
+    Means.AGAIN,
+    Means.TAKES,
+    Means.DIFFERS,
+)
 _UNNAMED = (Means.PROGRAM, Means.MESSAGE)
 _CLASSES = MappingProxyType(
     {

@@ -33,6 +33,9 @@ class Means(Enum):
     VERSION = "makes the weights that are read"
     UNORDERED = "must come first, and nothing makes it"
     WAITS = "waits for"
+    AGAIN = "takes place, and once more"
+    TAKES = "takes away what is needed"
+    DIFFERS = "must agree, and does not"
     MEANT = "the message that the receive names"
 
 
@@ -139,7 +142,7 @@ class Draft:
                     del self._arrows[before, after, means]
 
     def _is_joined(self, before: int, after: int) -> bool:
-        shown = (Means.CONTENT, Means.VERSION, Means.UNORDERED)
+        shown = (Means.CONTENT, Means.VERSION, Means.UNORDERED, Means.AGAIN, Means.DIFFERS)
         return any((before, after, means) in self._arrows for means in shown)
 
     def _lanes(self) -> None:

@@ -35,6 +35,7 @@ EVENTS = 100_000
 _TOLD = 200  # violations of a view that are listed
 _SLICES = ((20_000, 40), (200_000, 4), (OPERATIONS, 1))  # up to so many operations, so many slices
 _OUTCOMES = 4  # further outcomes of choices that have a view of their own
+_COUNTED, _LEFT_OVER = "PP105", ("PP201", "PP204")  # PP105 counts what the others name
 _COLUMNS = ("rank", "kind", "stage", "microbatch", "value", "peer", "instruction")
 
 
@@ -258,6 +259,14 @@ class _View:
         self.file.room.events -= len(broken.trace)
         return steps(scene, model, broken.trace), ""
 
+    def _placed(self, violation: Violation) -> Violation:
+        """Return a violation; of one that only counts messages, the one that names them."""
+        if violation.at or violation.rule != _COUNTED:
+            return violation
+        found = (case.violation for case in self.cases if case.violation.rule in _LEFT_OVER)
+        alike = (each for each in found if _where(each) == _where(violation))
+        return next(alike, violation)
+
     def _slice(self, scene: Scene, case: _Case, number: int) -> Json:
         most = next(n for size, n in _SLICES if len(scene) <= size)
         if number >= most:
@@ -271,11 +280,15 @@ class _View:
                 if box.key < frame.instructions
             }
         else:
-            found = by_places(case.violation, (), {})
+            found = by_places(self._placed(case.violation), (), {})
             ops = _by_order(scene, found)
         if not found.boxes:
             return None
         return slice_data(scene, found, {key: op for key, op in ops.items() if op >= 0})
+
+
+def _where(violation: Violation) -> str:
+    return violation.message.partition(" (where ")[2]
 
 
 def _op(scene: Scene, frame: Frame, broken: Broken | None, at: Place) -> int:

@@ -6,6 +6,7 @@ from io import StringIO
 from textwrap import wrap
 
 from pipeproof.reports._accepted import accepted_line, baseline_lines, counts
+from pipeproof.reports._advice import advice, why
 from pipeproof.reports._clean import clean, excerpt, inert
 from pipeproof.reports._explained import explained_lines
 from pipeproof.reports._live import live_lines
@@ -126,6 +127,7 @@ def _violation(report: FileReport, violation: Violation) -> Iterator[_Line]:
         yield f"  … and {_many(len(violation.at) - _PLACES, 'more place')}", ""
     if not violation.reached:
         yield "  not reached: a deadlock comes before it", ""
+    yield from _advice(violation.rule)
     lines = list(told(violation))
     if lines:
         yield "", ""
@@ -152,6 +154,15 @@ def _place(report: FileReport, place: Place) -> Iterator[_Line]:
     line, caret = excerpt(quote.text, quote.column, _length(quote, place))
     yield f"    {line}", "quiet"
     yield f"    {caret}", "mark"
+
+
+def _advice(code: str) -> Iterator[_Line]:
+    said = [("why it breaks training", why(code)), ("what to change", advice(code))]
+    lines = [f"{name}: {text}" for name, text in said if text]
+    if lines:
+        yield "", ""
+    for line in lines:
+        yield from _wrapped(line)
 
 
 def _length(quote: Quote, place: Place) -> int:

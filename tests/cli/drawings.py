@@ -9,7 +9,7 @@ from pipeproof.cli import run
 
 _NODE = re.compile(r'^\s+(n\d+) \[label="((?:[^"\\]|\\.)*)"(.*)\]$', re.MULTILINE)
 _EDGE = re.compile(r"^\s+(n\d+) -> (n\d+) \[(.*)\]$", re.MULTILINE)
-_LABEL = re.compile(r'label="?([^"\]]*?)"?(?: [a-z]+=|$)')
+_LABEL = re.compile(r'label="([^"]*)"')
 _MEANS = {
     ("normal", "", ""): "message",
     ("normal", "", "2.5"): "crossed",
@@ -19,7 +19,11 @@ _MEANS = {
     ("dot", "dashed", "2.5"): "waits",
     ("onormal", "dotted", ""): "meant",
     ("none", "", ""): "program",
+    ("vee", "", "2.5"): "once more",
+    ("box", "", "2.5"): "takes away",
+    ("odiamond", "", "2.5"): "must agree",
 }
+_SAID = ("must come first", "once more", "takes away what is needed", "must agree")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,9 @@ def _arrow(one: str, other: str, look: str) -> str:
     if "style=invis" in look:
         return ""
     found = _LABEL.search(look)
-    label = f" [{found[1].strip()}]" if found is not None else ""
+    lines = [] if found is None else [line.strip() for line in found[1].split(r"\n")]
+    lines = [line for line in lines if line not in _SAID]
+    label = f" [{' '.join(lines)}]" if lines else ""
     back = "dir=back" in look
     head = _value(look, "arrowtail" if back else "arrowhead")
     means = _MEANS[head, _value(look, "style"), _value(look, "penwidth")]

@@ -151,7 +151,9 @@ def test_an_overwritten_slot_stands_on_what_writes_and_reads_it(
     assert drawn.some("content") == [
         "0F0 -> 0F2 [what 0F0 kept in slot 0 of stash]",
         "0F0 -> 0B0 [what 0F0 kept in slot 0 of stash]",
+        "0F2 -> 0B0 [what 0F2 kept in slot 0 of stash]",
     ]
+    assert drawn.some("must come first") == ["0B0 -> 0F2"]
     assert drawn.boxes["0F2"][0] == "FIRST ILLEGAL EVENT"
 
 
@@ -170,7 +172,13 @@ def test_a_slot_in_flight_stands_on_its_messages(capsys: pytest.CaptureFixture[s
 def test_what_is_live_is_marked(capsys: pytest.CaptureFixture[str]) -> None:
     drawn = illegal(capsys, "one-forward-too-many")
 
-    assert [name for name, lines in drawn.boxes.items() if "live" in lines] == ["0F0", "0F1", "0F2"]
+    live = {
+        name: n
+        for n in range(1, 4)
+        for name in drawn.boxes
+        if f"live: {n} of 3" in drawn.boxes[name]
+    }
+    assert live == {"0F0": 1, "0F1": 2, "0F2": 3}
 
 
 def test_what_memory_is_held_is_marked(capsys: pytest.CaptureFixture[str]) -> None:
@@ -186,6 +194,7 @@ def test_versions_stand_in_the_boxes_and_on_what_makes_them(
     drawn = illegal(capsys, "latest-instead-of-stash")
 
     assert drawn.some("version") == ["0STEP -> 0B1 [version 1]"]
+    assert drawn.some("must agree") == ["0F1 -> 0B1"]
     assert "reads version 0" in drawn.boxes["0F1"]
     assert "reads version 1" in drawn.boxes["0B1"]
 
@@ -204,6 +213,44 @@ def test_a_reduction_stands_beside_what_it_misses(capsys: pytest.CaptureFixture[
 
     assert drawn.boxes["0REDUCE"][0] == "FIRST ILLEGAL EVENT"
     assert drawn.boxes["0W0"][-1] == "has not started"
+    assert drawn.some("must come first") == ["0W0 -> 0REDUCE"]
+
+
+@pytest.mark.parametrize(
+    ("program", "means"),
+    [
+        ("0F0; 0B0; 0B0", "once more: 0B0 -> 0B0"),
+        ("0F0; 0I0; 0W0; 0B0", "once more: 0W0 -> 0B0"),
+        ("0UNSHARD; 0F0; 0RESHARD; 0B0", "takes away: 0RESHARD -> 0B0"),
+        ("0F0; 0STEP; 0B0", "must come first: 0B0 -> 0STEP"),
+        (
+            "0F0 rng=a; 0R0 rng=b; 0B0",
+            "must agree: 0F0 rng=a -> 0R0 rng=b [has rng=b, 0F0 rng=a had rng=a]",
+        ),
+    ],
+)
+def test_what_a_place_is_at_odds_with_is_drawn(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, program: str, means: str
+) -> None:
+    path = tmp_path / "odd.yaml"
+    path.write_text(f"pipeproof: 1\nstages: 1\nmicrobatches: 1\nranks: [{program}]\n")
+
+    drawn = drawing(capsys, str(path), "--transport", "rendezvous")
+
+    strong = ("once more", "takes away", "must come first", "must agree")
+    assert [each for each in drawn.arrows if each.startswith(strong)] == [means]
+
+
+def test_a_stage_that_was_never_unsharded_has_nothing_that_took_its_weights_away(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "odd.yaml"
+    path.write_text("pipeproof: 1\nstages: 1\nmicrobatches: 1\nranks: [0F0; 0UNSHARD; 0B0]\n")
+
+    drawn = drawing(capsys, str(path), "--transport", "rendezvous")
+
+    assert "FIRST ILLEGAL EVENT" in drawn.boxes["0F0"]
+    assert drawn.some("takes away") == []
 
 
 def test_a_recomputation_stands_beside_its_forward_and_its_version(
@@ -212,6 +259,7 @@ def test_a_recomputation_stands_beside_its_forward_and_its_version(
     drawn = illegal(capsys, "recomputed-with-newer-weights")
 
     assert drawn.some("version") == ["0STEP -> 0R1 [version 1]"]
+    assert drawn.some("must agree") == ["0F1 -> 0R1"]
     assert "reads version 0" in drawn.boxes["0F1"]
 
 

@@ -86,3 +86,15 @@ def test_what_a_baseline_accepts_is_told(tmp_path: Path) -> None:
 
     assert data_of(page)["files"][0]["views"][0]["violations"][0]["note"].text == said
     assert said in Elements(page).said
+
+
+def test_messages_that_are_too_many_show_those_that_are_left_over(tmp_path: Path) -> None:
+    out = tmp_path / "a.html"
+    spec = ROOT / "specs/recovery/doubled-activation-shifts-the-rest.yaml"
+    run(["check", str(spec), "--format", "html", "--transport", "rendezvous", "-o", str(out)])
+    data = data_of(out.read_text())
+    validate(data)
+    view = data["files"][0]["views"][0]
+    slices = {each["rule"].text: each["slice"] for each in view["violations"]}
+
+    assert slices["PP105"]["ops"].ints() == slices["PP201"]["ops"].ints()

@@ -580,7 +580,7 @@ const fillLegend = (app) => {
   items.push(make("li", {}, swatch(app, "", 0, "idle"), "idle"));
   if (app.scene.happened.includes(0)) items.push(make("li", {}, swatch(app, "F", 0, "begun"), "started, not done"), make("li", {}, swatch(app, "F", 0, "later"), "has not started"));
   if (app.violation) items.push(make("li", {}, make("span", { class: "ring", "aria-hidden": "true" }), "named by the rule"));
-  if (app.axis.includes(",")) items.push(make("li", {}, clean(app.axis, 80)));
+  if (app.axis.includes(",")) items.push(make("li", {}, `across: ${clean(app.axis, 80)}`));
   fill(find("legend"), ...items);
 };
 

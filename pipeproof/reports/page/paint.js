@@ -17,6 +17,9 @@ const ARROWS = {
   "waits for": { token: "accent", dash: [6, 4], width: 2.25 },
   "taken for another message": { token: "accent", dash: [], width: 2.25, said: "taken for another" },
   "must come first, and nothing makes it": { token: "accent", dash: [2, 4], width: 2.25, said: "must come first" },
+  "takes place, and once more": { token: "accent", dash: [], width: 2.25, said: "once more" },
+  "takes away what is needed": { token: "accent", dash: [], width: 2.25, said: "takes away" },
+  "must agree, and does not": { token: "accent", dash: [8, 4], width: 2.25, said: "must agree" },
   "the message that the receive names": { token: "soft", dash: [2, 3], width: 1.5, said: "named" },
   "puts what is read, or was there before": { token: "ink", dash: [5, 3], width: 1.25, isNear: true },
   "makes the weights that are read": { token: "ink", dash: [8, 3, 2, 3], width: 1.25, said: "weights" },
@@ -84,8 +87,10 @@ const shorter = (said, kind, lane, microbatch) => {
     const value = /(?:SEND|RECV)[_ ]?([A-Z]+)/.exec(said)?.[1] ?? "";
     return microbatch >= 0 && value ? [said, `${value}${microbatch}`] : [said];
   }
+  const words = said.split(" ").filter((word) => !word.includes("="));
+  const fewer = [said, words.join(" "), words.at(-1) ?? said];
   const letter = kind.length === 1 ? kind : kind.slice(0, 2);
-  return microbatch >= 0 ? [said, `${letter}${microbatch}`, letter] : [said, letter];
+  return microbatch >= 0 ? [...fewer, `${letter}${microbatch}`, letter] : [...fewer, letter];
 };
 
 class Painter {
@@ -98,6 +103,7 @@ class Painter {
   constructor(scene, shown, palette, context, record = null) {
     Object.assign(this, { scene, shown, palette, context, record, grid: scene.grid, ...shown.camera });
     this.labels = [];
+    this.texts = [];
   }
 
   x(time) {
@@ -281,7 +287,12 @@ class Painter {
     context.textAlign = "center";
     context.textBaseline = "middle";
     context.fillStyle = state === "later" ? palette.soft : state === "begun" ? palette.ink : look.ink;
-    context.fillText(label, x + width / 2 + (this.scene.isMark[op] ? 1 : 0), y + height / 2 + 0.5);
+    const [middle, half] = [x + width / 2 + (this.scene.isMark[op] ? 1 : 0), (label.length * size * CHAR) / 2];
+    context.fillText(label, middle, y + height / 2 + 0.5);
+    if (context.globalAlpha === 1) {
+      const [ink, halo] = [context.fillStyle, state === "done" ? look.fill : palette.ground];
+      this.texts.push({ label, size, ink, halo, x: middle - half, y: y + (height - size) / 2, width: 2 * half, height: size });
+    }
     return label;
   }
 
@@ -350,7 +361,24 @@ class Painter {
       const { before, after, means, label } = arrow;
       this.record?.arrows.push({ before, after, means, label: label ?? "", ...rounded(path.end) });
     }
+    this.#clear(paths.map(([, , path]) => path));
     for (const [arrow, look, path] of paths.reverse()) if (!look.isQuiet) this.#label(path, look, arrow);
+  }
+
+  /** Write texts that arrows run over once more, so that they can be read. */
+  #clear(paths) {
+    const { context } = this;
+    const points = paths.flatMap(({ at }) => Array.from({ length: 65 }, (_, k) => at(k / 64)));
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    context.lineJoin = "round";
+    for (const { label, size, ink, halo, x, y, width, height } of this.texts) {
+      if (!points.some(([left, top]) => left > x - 2 && left < x + width + 2 && top > y - 2 && top < y + height + 2)) continue;
+      context.font = `${size}px ${MONO}`;
+      [context.strokeStyle, context.fillStyle, context.lineWidth] = [halo, ink, 4];
+      context.strokeText(label, x + width / 2, y + height / 2 + 0.5);
+      context.fillText(label, x + width / 2, y + height / 2 + 0.5);
+    }
   }
 
   /** What is no operation, as the end of a program or what stands nowhere: a dotted box. */
@@ -409,18 +437,25 @@ class Painter {
       const lift = from.top - Math.min(24, 8 * Math.max(2, this.scaleY * 2));
       const [part, toPart] = to.left > from.left ? [0.7, 0.3] : [0.2, 0.88];
       const x = from.left + (from.right - from.left) * part;
-      const toX = to.left + (to.right - to.left) * toPart;
+      const toX = this.#beside(after, to, to.left + (to.right - to.left) * toPart);
       return curve([x, from.top], [x, lift], [toX, lift], [toX, to.top]);
     }
     const isDown = to.top > from.top;
     const part = isDown ? 0.36 : 0.64; // both ways of a cycle can be told apart
     const [near, far] = [Math.max(from.left, to.left), Math.min(from.right, to.right)];
     const isOverlap = far - near > 30; // straight where one lies above the other
-    const x = isOverlap ? near + (far - near) * part : from.left + (from.right - from.left) * part;
-    const toX = isOverlap ? x : to.left + (to.right - to.left) * part;
+    const aim = isOverlap ? near + (far - near) * part : to.left + (to.right - to.left) * part;
+    const toX = isDown ? this.#beside(after, to, aim) : aim;
+    const x = isOverlap ? Math.min(toX, far) : from.left + (from.right - from.left) * part;
     const [y, toY] = isDown ? [from.bottom, to.top] : [from.top, to.bottom];
     const bend = Math.max(14, Math.abs(toY - y) * 0.45) * (isDown ? 1 : -1);
     return curve([x, y], [x, y + bend], [toX, toY - bend], [toX, toY]);
+  }
+
+  /** Where an arrow from above meets a box: beside the rule that stands on it. */
+  #beside(op, box, x) {
+    if (op !== this.shown.first || this.flag.y > box.top) return x;
+    return Math.max(x, Math.min(this.flag.x + this.flag.width + 9, box.right - 6));
   }
 
   #stroke({ points: [from, one, other, to] }, look, isLit) {
@@ -450,19 +485,26 @@ class Painter {
   #label({ at, points: [from, , , to] }, look, arrow) {
     const isPlain = arrow.means === "message" || look.isNear;
     const means = look.said ?? arrow.means;
-    const text = clean(isPlain ? arrow.label : arrow.label ? `${means}: ${arrow.label}` : means).slice(0, 48);
+    const label = clean(arrow.label, 48);
+    const said = isPlain ? [label] : label ? [`${means}: ${label}`, means] : [means];
     const least = look.isNear ? 160 : arrow.isLit ? 90 : 0;
-    if (!text || Math.hypot(to[0] - from[0], to[1] - from[1]) < least) return;
+    if (!said[0] || Math.hypot(to[0] - from[0], to[1] - from[1]) < least) return;
+    const isFree = (pill) => !this.labels.some((each) => isOver(each, pill));
+    const isClear = (pill) => isFree(pill) && !this.strong.some((box) => isOver(box, pill));
+    const pills = said.map((text) => this.#spots(at, text, look.token));
+    const pill = pills.flat().find(isClear) ?? pills.at(-1).find(isFree);
+    if (pill) this.labels.push(pill);
+  }
+
+  /** Where words may stand at an arrow: on it, best in its middle, or a little above or below. */
+  #spots(at, text, token) {
     this.context.font = `11px ${SANS}`;
     const width = this.context.measureText(text).width + 10;
-    const pills = [0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8].map((part) => {
-      const [x, y] = at(part);
+    const parts = [0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8].map(at);
+    return [0, -14, 14, -26, 26].flatMap((off) => parts.map(([x, y]) => {
       const left = Math.max(GUTTER + 2, Math.min(x - width / 2, this.width - width - 2));
-      return { x: left, y: y - 8, width, height: 16, text, token: look.token };
-    });
-    const isFree = (pill) => !this.labels.some((each) => isOver(each, pill));
-    const pill = pills.find((each) => isFree(each) && !this.strong.some((box) => isOver(box, each))) ?? pills.find(isFree);
-    if (pill) this.labels.push(pill);
+      return { x: left, y: y + off - 8, width, height: 16, text, token };
+    }));
   }
 
   #pills() {

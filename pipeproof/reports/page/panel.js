@@ -18,6 +18,7 @@ const find = (id) => document.getElementById(id);
 
 const SIGNS = { proved: "✓", refuted: "✗", unknown: "?", error: "!" };
 const MOST_LISTED = 200;
+const FEW = 4; // so many things that lead to it stand open
 
 const badge = (verdict) =>
   make("span", { class: `badge ${verdict in SIGNS ? verdict : "unknown"}` }, `${SIGNS[verdict] ?? "?"} ${verdict}`);
@@ -27,7 +28,12 @@ const placeText = (place, path) => {
   return place.line ? `${file}:${place.line}:${place.column}` : file;
 };
 
-const standing = (place) => `rank ${place.rank}, position ${place.position}`;
+/** Where a place stands: the second step and what lowering wrote in are no lines of the file. */
+const standing = (place) => [
+  `rank ${place.rank}, position ${place.position}`,
+  place.step == null ? "" : "second step",
+  place.lowered ? "written in by lowering" : "",
+].filter(Boolean).join(", ");
 
 const heading = (text) => make("h3", {}, text);
 
@@ -66,7 +72,7 @@ const panel = (app) => {
   const { view, violation, file } = app;
   const parts = [];
   if (violation?.note) parts.push(make("p", { class: "note" }, violation.note));
-  if (violation) parts.push(...cause(app, violation), ...why(violation));
+  if (violation) parts.push(...why(violation), ...cause(app, violation), ...further(violation));
   if (view?.violations.length > 1) parts.push(...others(app, view));
   parts.push(...open(view));
   for (const [title, notes] of [["Errors", file.errors], ["Notes", [...(file.notes ?? []), ...(view?.notes ?? [])]]]) {
@@ -94,13 +100,14 @@ const cause = (app, violation) => {
   const arrows = slice.arrows.filter(({ before, after, means }) => before !== -1 && after !== -1 && !ARROWS[means]?.isQuiet);
   const loud = arrows.filter(isLoud).map((arrow) => joined(app, arrow));
   const rest = arrows.filter((arrow) => !isLoud(arrow)).map((arrow) => joined(app, arrow));
-  const told = slice.notes.filter(([, said]) => said !== "written in by lowering"); // the card says it
+  const isSaid = (said) => said === "written in by lowering" || (loud.length && /^waits for rank \d+$/.test(said));
+  const told = slice.notes.filter(([, said]) => !isSaid(said)); // the card or an arrow says it
   const notes = told.map(([op, said]) => make("li", {}, opButton(app, op), ` ${clean(said, 200)}`));
   const states = new Map(slice.states);
   const stands = violation.at.filter((place) => states.has(place.op)).map((place) => make("li", {}, opButton(app, place.op), `: ${clean(states.get(place.op), 80)}`));
   const left = slice.left_out ? make("p", { class: "quiet" }, `${slice.left_out} more events are part of the cause and are not drawn.`) : null;
-  const parts = [heading("The cause"), make("ul", { class: "cause" }, ...stands, ...loud, ...notes)];
-  if (rest.length) parts.push(make("details", { open: loud.length + notes.length < 3 }, make("summary", {}, `What leads to it (${rest.length})`), make("ul", {}, ...rest)));
+  const parts = [heading("The cause"), make("ul", { class: "cause" }, ...loud, ...notes, ...stands)];
+  if (rest.length) parts.push(make("details", { open: rest.length <= FEW && loud.length + notes.length < 3 }, make("summary", {}, `What leads to it (${rest.length})`), make("ul", {}, ...rest)));
   return left ? [...parts, left] : parts;
 };
 
@@ -110,6 +117,9 @@ const JOINS = {
   "puts what is read, or was there before": ["puts", "for"],
   "makes the weights that are read": ["makes the weights,", "read by"],
   "must come first, and nothing makes it": ["must come first, and nothing makes it come before", ""],
+  "takes place, and once more": ["has taken place, and takes place once more as", ""],
+  "takes away what is needed": ["takes away what is needed by", ""],
+  "must agree, and does not": ["must agree, and does not, with", ""],
   "the message that the receive names": ["is the message that is named by", ""],
 };
 
@@ -118,14 +128,23 @@ const joined = (app, { before, after, means, label }) => {
   const [does, to] = JOINS[means] ?? [means, ""];
   const what = to ? clean(label || "something", 80) : "";
   const more = !to && label ? make("span", { class: "quiet" }, ` (${clean(label, 80)})`) : null;
-  return make("li", {}, opButton(app, before), ` ${clean([does, what, to].filter(Boolean).join(" "))} `, opButton(app, after), more);
+  const isAlike = before >= 0 && after >= 0 && app.grid.said(before) === app.grid.said(after);
+  const [one, other] = [before, after].map((op) => opButton(app, op, isAlike));
+  return make("li", {}, one, ` ${clean([does, what, to].filter(Boolean).join(" "))} `, other, more);
 };
 
-const opButton = (app, op) =>
-  op < 0 ? make("span", { class: "op" }, extraText(app, op)) : make("button", { type: "button", class: "op", on: () => app.show(op), title: app.grid.stands(op) }, app.grid.said(op, 40));
+const opButton = (app, op, isPlaced = false) =>
+  op < 0 ? make("span", { class: "op" }, extraText(app, op)) : make("button", { type: "button", class: "op", on: () => app.show(op), title: app.grid.stands(op) }, app.grid.said(op, 40), isPlaced ? `, ${app.grid.stands(op)}` : null);
 
+/** Why it is bad and what to do, before all that leads to it. */
 const why = (violation) => {
   const parts = [heading("Why it breaks training"), make("p", {}, violation.why)];
+  return violation.change ? [...parts, heading("What to change"), make("p", {}, violation.change)] : parts;
+};
+
+/** Where to read on, and what else is known. */
+const further = (violation) => {
+  const parts = [];
   const line = make("p", { class: "quiet" }, "More: ", make("code", {}, `pipeproof explain ${clean(violation.rule, 12)}`));
   const seen = violation.confirmation;
   if (seen) parts.push(heading("Seen on tensors"), make("p", {}, `${clean(seen.answer)}. ${clean(seen.why ?? "")}`));
