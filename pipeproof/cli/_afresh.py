@@ -66,20 +66,28 @@ def afresh(schedule: Mapping[str, Json], options: Mapping[str, Json], data: byte
     """Judge a schedule of a bundle from the bytes of its file.
 
     Returns:
-        None where it imports another file, or its bytes are no such schedule any more.
+        None where it imports another file. Where its bytes are no such schedule, or it cannot be
+        read with these options, a result that no bundle holds.
     """
+    if schedule["imports"] is not None:
+        return None
+    try:
+        return _judged(schedule, _values(options), data)
+    except (PipeproofError, click.UsageError):
+        return Found(None, {})
+
+
+def _judged(schedule: Mapping[str, Json], values: Asking, data: bytes) -> Found:
     from pipeproof import api  # noqa: PLC0415  what judges is imported when needed
     from pipeproof.reports.json import render  # noqa: PLC0415
 
-    if schedule["imports"] is not None:
-        return None
-    values = _values(options)
     text = data.decode("utf-8", "replace")
     path, case = str(schedule["path"]), schedule["case"]
-    reading = replace(read_options(values), case=case if isinstance(case, int) else None)
-    question = asked(values)
-    for document in _documents(path, text, reading):
-        if document.name == schedule["name"]:
+    reading, question = read_options(values), asked(values)
+    name = str(schedule["name"])
+    one = replace(reading, case=case if isinstance(case, int) else None)
+    for document in (*_documents(path, text, reading), *_documents(name, text, one)):
+        if document.name == name:
             report = Judge(reading, question).report(document, text)
             entry = json.loads(render(Result(__version__, (report,))))["files"][0]
             try:

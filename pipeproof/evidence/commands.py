@@ -6,9 +6,11 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import NamedTuple, Protocol
 
 import pipeproof
@@ -25,6 +27,7 @@ _SECRET = re.compile(
 _SHORTEST = 8
 _IN_ADDRESS = re.compile(rb"(?<=://)[^/\s@'\"]+@")
 _OWN = "pipeproof"
+_ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
 class Ended(NamedTuple):
@@ -121,21 +124,52 @@ def _waited(
     words: Sequence[str], folder: Path, environ: Mapping[str, str], streams: tuple[int, int]
 ) -> int:
     """Run a command in a group of its own and return its exit code; the group ends with it."""
-    with subprocess.Popen(  # noqa: S603  what the user asked for
-        words,
-        stdin=subprocess.DEVNULL,
-        stdout=streams[0],
-        stderr=streams[1],
-        cwd=folder,
-        env=environ,
-        start_new_session=True,
-    ) as process:
-        try:
-            code = process.wait()
-        finally:
+    process: subprocess.Popen[bytes] | None = None
+    held = _Held()
+    try:
+        process = subprocess.Popen(  # noqa: S603  what the user asked for
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=streams[0],
+            stderr=streams[1],
+            cwd=folder,
+            env=environ,
+            start_new_session=True,
+        )
+        held.release()
+        code = process.wait()
+    finally:
+        held.put_back()
+        if process is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
     return code if code >= 0 else 128 - code
+
+
+class _Held:
+    """Keeps signals that end this process until a process that is being started is known."""
+
+    def __init__(self) -> None:
+        self._came: list[int] = []
+        is_main = threading.current_thread() is threading.main_thread()
+        self._were = {each: signal.signal(each, self._keep) for each in _ENDING if is_main}
+
+    def _keep(self, number: int, frame: FrameType | None) -> None:
+        self._came.append(number)
+
+    def release(self) -> None:
+        """Handle signals as before, and what came meanwhile."""
+        self.put_back()
+        while self._came:
+            signal.raise_signal(self._came.pop(0))
+
+    def put_back(self) -> None:
+        """Handle signals as before."""
+        for number, handler in self._were.items():
+            if handler is not None:  # else it was none of Python's
+                signal.signal(number, handler)
+        self._were = {}
 
 
 def _kept(path: Path) -> tuple[bytes, int]:

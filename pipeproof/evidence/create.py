@@ -165,7 +165,7 @@ class _Making:
         names = [each.name for each in self.plan.schedules]
         argv = ["pipeproof", "check", "--format=json", "--no-config", "--no-cache", *words, "--"]
         self.command([*argv, *names], "judge", RESULTS)
-        result = self.draft.contents[RESULTS]
+        result = self.draft.contents.get(RESULTS, b"")
         try:
             told = entries(result)
             found = [summary(each) for each in told]

@@ -327,6 +327,14 @@ def test_boundaries_that_were_widened_are_found(made: Made) -> None:
     assert "boundaries" in refused(resealed(made.files, wider), made, judges=False)
 
 
+@pytest.mark.parametrize(("option", "said"), [("profile", "legal.yaml: "), ("lowering", "is none")])
+def test_options_that_nobody_can_give_are_found(made: Made, option: str, said: str) -> None:
+    def strange(predicate: dict[str, Json]) -> None:
+        predicate["options"][option] = "none such"  # type: ignore[index]
+
+    assert said in refused(resealed(made.files, strange), made)
+
+
 def test_an_input_outside_of_the_repository_is_found_before_it_is_looked_for(made: Made) -> None:
     def away(predicate: dict[str, Json]) -> None:
         for each in (predicate["inputs"][0], predicate["schedules"][0]):  # type: ignore[index]
