@@ -19,6 +19,7 @@ WORK: Mapping[str, str] = MappingProxyType(
         "judge": "pipeproof.campaign.judged:judge",
         "minimise": "pipeproof.campaign.minimise:perform",
         "mutant": "pipeproof.campaign.mutate:perform",
+        "self": "pipeproof.campaign.targets.itself:perform",
     }
 )
 """For each kind `module:function`, loaded when it is asked for: a worker needs only its own."""

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pipeproof import api
+from pipeproof.campaign.drawn import small_text
 from pipeproof.errors import InputError, ReplayMismatchError
 from pipeproof.frontends import spec
 from pipeproof.ir.reading import ReadOptions
@@ -36,7 +37,6 @@ from pipeproof.testing import (
     _written_transports,
 )
 from pipeproof.testing._brute import Brute
-from pipeproof.testing._drawn import drawn_text
 from pipeproof.verdict import replay
 from pipeproof.verdict.decision import Broken, Decision
 
@@ -95,7 +95,7 @@ def drawn(seeds: Iterable[int]) -> tuple[Case, ...]:
 
 def _readable(seed: int) -> str:
     for attempt in range(_TRIES):
-        text = drawn_text(seed, attempt)
+        text = small_text(seed, attempt)
         try:
             _document(text, "drawn")
         except InputError:

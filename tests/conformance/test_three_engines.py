@@ -13,12 +13,12 @@ from itertools import islice
 import pytest
 
 from pipeproof import api
+from pipeproof.campaign.drawn import Maker
 from pipeproof.errors import InputError, UnsupportedFeatureError
 from pipeproof.ir.transport import NAMED
 from tests.interpreter.mutations import RULES, mutants
 from tests.properties.certifying import certified_text, rechecked, rejected
 from tests.properties.test_against_machine import overlaps_compared
-from tests.properties.test_every_instruction import Maker
 
 DRAWN, MUTANTS = 260, 5  # in the suite: drawn schedules, and mutants of each rule
 MANY_DRAWN, MANY_MUTANTS, BLOCK = 5_200, 100, 260

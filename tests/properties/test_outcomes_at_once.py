@@ -6,6 +6,7 @@ from typing import Protocol
 
 import pytest
 
+from pipeproof.campaign.drawn import Maker
 from pipeproof.engines import explore, smt
 from pipeproof.errors import InputError, UnsupportedFeatureError
 from pipeproof.proofs.outcomes import TooManyError
@@ -16,7 +17,6 @@ from pipeproof.verdict import replay
 from pipeproof.verdict.decision import Decision
 from tests.engines.choosing import choosing, settled, with_choices
 from tests.proofs.ready_programs import drawn as ready
-from tests.properties.test_every_instruction import Maker
 from tests.semantics.made import rules
 
 

@@ -4,7 +4,7 @@ import json
 import random
 from collections.abc import Callable
 
-__all__ = ["drawn_text"]
+__all__ = ["small_text"]
 
 _RANKS = (2, 2, 2, 3)
 _INSTRUCTIONS = 8  # so that every state can be looked at
@@ -13,9 +13,9 @@ Json = str | int | list["Json"] | dict[str, "Json"]
 Programs = list[list[str]]
 
 
-def drawn_text(seed: int, attempt: int) -> str:
+def small_text(seed: int, attempt: int) -> str:
     """Return the text of a schedule; not every one can be read, for a WAIT may wait for nothing."""
-    draw = random.Random(f"{seed}.{attempt}")  # noqa: S311  a test that can be run again
+    draw = random.Random(f"{seed}.{attempt}")  # noqa: S311  a seed gives the same schedule again
     programs: Programs = [[] for _ in range(draw.choice(_RANKS))]
     while sum(map(len, programs)) < _INSTRUCTIONS - 2:
         draw.choice(_PIECES)(draw, programs)

@@ -1,0 +1,1 @@
+"""What a campaign hunts in: a schedule, a generator, or pipeproof itself."""

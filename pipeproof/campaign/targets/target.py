@@ -1,0 +1,67 @@
+"""What every target of a campaign says of itself."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple, Protocol
+
+from pipeproof.campaign.store import Row
+from pipeproof.campaign.task import Json, Task
+
+__all__ = ["Case", "Table", "Target", "Told"]
+
+
+class Case(NamedTuple):
+    """A found case: the text of a spec and what is known of it.
+
+    `name` is that of its files, `what` one line on what is wrong, `key` that of the task that
+    found it. `rule` and `transport` are empty where it is no broken rule that was found.
+    """
+
+    name: str
+    what: str
+    text: str
+    key: str
+    rule: str = ""
+    transport: str = ""
+
+
+class Table(NamedTuple):
+    """Counts to be told: a title, the heads of its columns, and rows of cells."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+class Told(NamedTuple):
+    """What a target says of its rows.
+
+    `covered` are sentences on what was looked at, `trials` how many independent looks that were,
+    `cases` what was found, in order of their names. `distrust` says that pipeproof itself errs.
+    """
+
+    covered: tuple[str, ...]
+    trials: int
+    tables: tuple[Table, ...]
+    cases: tuple[Case, ...]
+    distrust: bool = False
+
+
+class Target(Protocol):
+    """What a campaign hunts in."""
+
+    @property
+    def campaign(self) -> Mapping[str, Json]:
+        """All that the list of tasks follows from; `target` is its name."""
+        ...
+
+    def tasks(self) -> Iterator[Task]:
+        """Yield the tasks that look."""
+        ...
+
+    def further(self, rows: Iterable[Row]) -> Iterator[Task]:
+        """Yield the tasks that follow from what was found: what is to be minimised."""
+        ...
+
+    def told(self, rows: Iterable[Row]) -> Told:
+        """Return what is said of the rows of a store."""
+        ...

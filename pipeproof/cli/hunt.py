@@ -1,0 +1,161 @@
+"""`pipeproof hunt`: campaigns that look for schedules which break what they should keep."""
+
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
+
+import click
+
+from pipeproof.cli._exits import Exit, TerminatedError
+from pipeproof.cli._hunt_options import (
+    Hunting,
+    executor,
+    hunt_options,
+    limits,
+    shard_of,
+    target_of,
+)
+from pipeproof.cli._output import complain, emit, printable_lines
+
+if TYPE_CHECKING:
+    from pipeproof.campaign.campaign import Shard
+    from pipeproof.campaign.executor import Executor, Limits
+    from pipeproof.campaign.report import Report
+    from pipeproof.campaign.store import Store
+    from pipeproof.campaign.targets.target import Target
+
+__all__ = ["command"]
+
+_MERGE = "merge"
+
+
+@click.command(name="hunt", short_help="Look for illegal schedules that nobody met yet.")
+@hunt_options
+def command(**values: Unpack[Hunting]) -> int:
+    """Look for what people would otherwise meet in training, and tell what a clean hunt is worth.
+
+    FILE... or --schedule NAME: mutants of a schedule, and its neighbours. --generator NAME:
+    whatever a generator makes over a grid. --self: pipeproof itself, by random schedules.
+
+    Results are kept in --store as they come, and --resume goes on with them. `hunt merge STORE...
+    -o STORE` puts shards together and tells of all.
+    """
+    if values["paths"][:1] == (_MERGE,):
+        return _merged(values)
+    target, shard, guards = target_of(values), shard_of(values), limits(values)
+    runner = executor(values)
+    with ExitStack() as stack:
+        path = _path(values, stack)
+        store = stack.enter_context(_opened(path, target))
+        try:
+            _run(target, store, values, (runner, guards, shard))
+        except (KeyboardInterrupt, TerminatedError) as error:
+            _stopped(values)
+            return Exit.INTERRUPTED if isinstance(error, KeyboardInterrupt) else Exit.TERMINATED
+        return _told(target, store, values, values["output"])
+
+
+def _path(values: Hunting, stack: ExitStack) -> Path:
+    """Return where results are kept: in a folder that is gone afterwards unless it is said.
+
+    Raises:
+        click.UsageError: results are there and are not to be gone on with, or the other way round.
+    """
+    written = values["store"]
+    if written is None:
+        if values["resume"]:
+            said = "--resume goes with --store FILE."
+            raise click.UsageError(said)
+        return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pipeproof-"))) / "store"
+    path = Path(written)
+    shown = printable_lines(written)
+    try:
+        there = path.exists() and path.stat().st_size > 0
+    except (OSError, ValueError) as error:
+        said = f"{shown}: no such path can be"
+        raise click.UsageError(said) from error
+    if there and not values["resume"]:
+        said = f"{shown} holds a campaign; go on with it by --resume, or name another file."
+        raise click.UsageError(said)
+    return path
+
+
+def _opened(path: Path, target: "Target") -> "Store":
+    from pipeproof.campaign.store import Store  # noqa: PLC0415  imported when needed
+
+    store = Store.open(path, target.campaign)
+    if store.damaged:
+        complain(f"{path}: {store.damaged} damaged results taken out; their tasks run again")
+    return store
+
+
+def _run(
+    target: "Target", store: "Store", values: Hunting, how: "tuple[Executor, Limits, Shard]"
+) -> None:
+    """Run what is not done yet, and then what follows from what was found."""
+    from pipeproof.campaign.campaign import campaign  # noqa: PLC0415  imported when needed
+
+    runner, guards, shard = how
+    campaign(target.tasks(), store, runner, guards, shard)
+    further = list(target.further(list(store.rows())))
+    if further:
+        campaign(further, store, runner, guards)
+
+
+def _stopped(values: Hunting) -> None:
+    where = values["store"]
+    if where is None:
+        complain("stopped; nothing was kept, for no --store was named")
+    else:
+        complain(f"stopped; what was found is in {where}, and --resume goes on with it")
+
+
+def _told(target: "Target", store: "Store", values: Hunting, output: str | None) -> Exit:
+    """Tell what the campaign came to, write found cases, and return how the command ends."""
+    from pipeproof.campaign.found import write_cases  # noqa: PLC0415  imported when needed
+    from pipeproof.campaign.report import report  # noqa: PLC0415
+
+    made = report(target, store.rows())
+    emit(made.json() if values["format_"] == "json" else made.text(), output)
+    written = write_cases(made.told.cases, Path(values["found"]), target.campaign)
+    if written:
+        complain(f"{written} found cases are written to {values['found']}")
+    return _code(made)
+
+
+def _code(made: "Report") -> Exit:
+    if made.told.cases:
+        return Exit.DISTRUST if made.told.distrust else Exit.REFUTED
+    if made.guards:
+        return Exit.UNKNOWN
+    return Exit.PROVED if made.told.trials else Exit.NOTHING
+
+
+def _merged(values: Hunting) -> int:
+    """Put the stores of shards together into one, and tell of it.
+
+    Raises:
+        click.UsageError: there is nothing to merge, or no place for it.
+    """
+    from pipeproof.campaign.campaign import campaign  # noqa: PLC0415  imported when needed
+    from pipeproof.campaign.store import Store  # noqa: PLC0415
+    from pipeproof.campaign.targets.named import target_named  # noqa: PLC0415
+
+    paths, output = values["paths"][1:], values["output"]
+    if not paths or output is None:
+        said = "Write hunt merge STORE... -o STORE."
+        raise click.UsageError(said)
+    if Path(output).exists():
+        said = f"{printable_lines(output)} is there; name a file that is not."
+        raise click.UsageError(said)
+    with Store.existing(Path(paths[0])) as first:
+        target = target_named(first.campaign)
+    with _opened(Path(output), target) as store:
+        for each in paths:
+            with Store.existing(Path(each)) as other:
+                store.merge(other)
+        further = list(target.further(list(store.rows())))
+        if further:
+            campaign(further, store, executor(values), limits(values))
+        return _told(target, store, values, None)
