@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SCHEMA", "command"]
 
-SCHEMA = "pipeproof.verification/1"
+SCHEMA = "pipeproof.verified/1"
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 
 

@@ -91,7 +91,7 @@ def test_an_answer_is_as_its_schema_says(root: Path, capsys: pytest.CaptureFixtu
     assert run(["evidence", "verify", "../b", "--format", "json"]) == 14
     answers.append(json.loads(capsys.readouterr().out))
 
-    agreed("verification", *answers)
+    agreed("verified", *answers)
     assert [each["status"] for each in answers] == ["FRESH", "STALE_INPUTS_CHANGED", "TAMPERED"]
     assert [each["again"] for each in answers[0]["schedules"]] == [True] * 3
     assert [each["again"] for each in answers[1]["schedules"]] == [False] * 3
