@@ -3,23 +3,26 @@
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from pipeproof.cli._judge import Judge
-from pipeproof.cli._output import complain, emit, printable_lines
+from pipeproof.cli._output import complain, emit, printable_lines, save
 from pipeproof.ir.source import Document
 from pipeproof.verdict.result import FileReport
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pipeproof.proofs.asked import Effort
     from pipeproof.reports._slice import Slice
     from pipeproof.semantics.model import Model
     from pipeproof.verdict.decision import Decision
-    from pipeproof.verdict.verdict import FileVerdict
+    from pipeproof.verdict.verdict import FileVerdict, TransportVerdict, Violation
 
 __all__ = ["SECONDS", "Drawing", "diagram_option", "draw", "picture_file"]
 
@@ -66,21 +69,38 @@ class Drawing(Judge):
             self.refuted.append((document, report.verdict))
         return report
 
-    def draw(self, path: str, effort: "Effort") -> None:
-        """Draw what makes the first schedule illegal, found again with as much effort."""
+    def draw(self, path: str, effort: "Effort", files: Sequence[FileReport]) -> None:
+        """Draw what makes the first schedule illegal, found again with as much effort.
+
+        What nobody has accepted comes first.
+
+        Args:
+            path: where the picture goes.
+            effort: how far engines go.
+            files: what became of each schedule, what is accepted marked so.
+        """
         from pipeproof import api  # noqa: PLC0415  what judges is imported when needed
         from pipeproof.reports._drawn import drawn  # noqa: PLC0415  as above
+        from pipeproof.reports.text import first_told  # noqa: PLC0415  as above
 
         if not self.refuted:
             complain(f"{path}: not written: no schedule is refuted, there is nothing to draw")
             return
-        document, verdict = self.refuted[0]
+        refuted = [each for each in files if each.word == "refuted" and each.verdict is not None]
+        number = next((n for n, each in enumerate(refuted) if not each.only_accepted), 0)
+        document, verdict = self.refuted[number]
+        verdict = refuted[number].verdict or verdict
         if len(self.refuted) > 1:
-            complain(f"{path}: shows {document.name}, the first of {len(self.refuted)} refuted")
-        name = next(each.name for each in verdict.transports if verdict.first in each.violations)
+            new = sum(not each.only_accepted for each in refuted)
+            of = f"{new} with what is new" if 0 < new < len(refuted) else f"{len(refuted)} refuted"
+            complain(f"{path}: shows {document.name}, the first of {of}")
+        shown = first_told(verdict)
+        if shown is None:
+            complain(f"{path}: not written: what is wrong stands at no operation")
+            return
         engine = "graph" if self.asked.engine == "all" else self.asked.engine
         asked = api.Asked(
-            transports=(name,),
+            transports=(shown[0].name,),
             profile=self.asked.profile,
             select=self.asked.select,
             ignore=self.asked.ignore,
@@ -88,12 +108,32 @@ class Drawing(Judge):
             effort=effort,
         )
         kept: list[tuple[Model, Decision]] = []
-        verdict = api.judge(document, asked, kept)
-        told = drawn(document, verdict, kept)
+        again = api.judge(document, asked, kept)
+        told = drawn(document, _marked(again, verdict), kept)
         if told is None:
             complain(f"{path}: not written: what is wrong stands at no operation")
         else:
             draw(told, path)
+
+
+def _violations(verdict: "FileVerdict") -> "Iterator[tuple[TransportVerdict, Violation]]":
+    return ((each, violation) for each in verdict.transports for violation in each.violations)
+
+
+def _marked(verdict: "FileVerdict", known: "FileVerdict") -> "FileVerdict":
+    """Return a verdict with what is accepted of another one on the same schedule marked so."""
+    accepted = {(each.name, v.rule, v.at, v.message): v.accepted for each, v in _violations(known)}
+    transports = tuple(
+        replace(
+            each,
+            violations=tuple(
+                replace(v, accepted=accepted.get((each.name, v.rule, v.at, v.message)))
+                for v in each.violations
+            ),
+        )
+        for each in verdict.transports
+    )
+    return replace(verdict, transports=transports)
 
 
 def draw(told: "Slice", path: str | None) -> None:
@@ -112,7 +152,7 @@ def draw(told: "Slice", path: str | None) -> None:
         return
     picture = _picture(text, _kind(path))
     if isinstance(picture, bytes):
-        _write(picture, path)
+        save(picture, path)
         return
     beside = str(Path(path).with_suffix(".dot"))
     emit(text, beside)
@@ -147,14 +187,6 @@ def _plain(svg: bytes) -> bytes | str:
     if not set(_TAG.findall(text)) <= _ELEMENTS:
         return "'dot' wrote more than shapes and text"
     return text.encode()
-
-
-def _write(picture: bytes, path: str) -> None:
-    try:
-        Path(path).write_bytes(picture)
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "no such path can be"
-        raise click.FileError(printable_lines(path), why) from error
 
 
 def _kind(path: str) -> str:

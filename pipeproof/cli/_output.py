@@ -3,14 +3,14 @@
 import io
 import os
 import sys
-from pathlib import Path
 from typing import TextIO
 
 import click
 
+from pipeproof.cli._saved import put
 from pipeproof.reports._clean import inert
 
-__all__ = ["COLOURS", "complain", "emit", "printable_lines", "quiet_pipe", "wants_colour"]
+__all__ = ["COLOURS", "complain", "emit", "printable_lines", "quiet_pipe", "save", "wants_colour"]
 
 COLOURS = ("auto", "always", "never")
 
@@ -24,8 +24,17 @@ def emit(text: str, path: str | None = None) -> None:
     if path is None:
         _write(sys.stdout, text)
         return
+    save(text.encode("utf-8", "backslashreplace"), path)
+
+
+def save(data: bytes, path: str) -> None:
+    """Write a file, as a whole or not at all.
+
+    Raises:
+        click.FileError: it cannot be written; what was there before is there still.
+    """
     try:
-        Path(path).write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+        put(path, data)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "no such path can be"
         raise click.FileError(printable_lines(path), why) from error

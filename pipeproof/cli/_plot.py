@@ -1,12 +1,11 @@
 """Writes pictures of timelines, where matplotlib is."""
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from pipeproof.cli._output import printable_lines
+from pipeproof.cli._output import save
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,8 +36,4 @@ def plot(all_: "Sequence[Timed]", kind: str, path: str | None) -> None:
     if path is None:
         sys.stdout.buffer.write(drawn)
         return
-    try:
-        Path(path).write_bytes(drawn)
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "no such path can be"
-        raise click.FileError(printable_lines(path), why) from error
+    save(drawn, path)

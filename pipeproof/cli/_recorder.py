@@ -1,15 +1,12 @@
 """`--trace`: writes when what was run began and ended, as `conform` reads it."""
 
-import os
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import click
 
-from pipeproof.cli._output import complain, printable_lines
+from pipeproof.cli._output import complain, emit
 from pipeproof.ir.recorded import MICROSECOND, Recorded, Span
 
 if TYPE_CHECKING:
@@ -110,27 +107,4 @@ class Recorder:
             span._replace(start=span.start - first, end=span.end - first) for span in self._spans
         )
         recorded = Recorded(tuple(spans), together=True, runs_on=runs_on)
-        _replace(self.path, recording(recorded, transport=self.transport or ""))
-
-
-def _replace(path: str, text: str) -> None:
-    """Put a file in the place of another at once."""
-    folder, half = os.path.dirname(path) or ".", ""  # noqa: PTH120  a NUL byte is no error here
-    try:
-        handle, half = tempfile.mkstemp(prefix=".pipeproof-", dir=folder)
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-        os.chmod(half, 0o666 & ~_umask())  # noqa: PTH101
-        os.replace(half, path)  # noqa: PTH105
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "no such path can be"
-        raise click.FileError(printable_lines(path), why) from error
-    finally:
-        if half:
-            Path(half).unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        emit(recording(recorded, transport=self.transport or ""), self.path)

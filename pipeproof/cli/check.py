@@ -122,7 +122,7 @@ def _checked(values: _Values, read: set[str]) -> int:
     code = code if stopped is None else stopped
     _tell(replace(result, exit_code=code), values)
     if values["diagram"] is not None and stopped is None:
-        judge.draw(values["diagram"], effort(values["budget"]))
+        judge.draw(values["diagram"], effort(values["budget"]), result.files)
     if bookmark is not None:
         bookmark.close(stopped=stopped is not None)
     if stopped is not None:

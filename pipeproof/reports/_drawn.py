@@ -24,6 +24,8 @@ def drawn(
 ) -> Slice | None:
     """Return what is drawn of a schedule: its first violation, or the first of the rule named.
 
+    What nobody has accepted comes before what somebody has.
+
     None where there is none, or where it is about no operation.
     """
     for name, violation in _violations(verdict, rule):
@@ -44,7 +46,7 @@ def _violations(verdict: FileVerdict, rule: str | None) -> Iterator[tuple[str, V
     found = [(each.name, one) for each in verdict.transports for one in each.violations]
     if rule is not None:
         found = [pair for pair in found if pair[1].rule == rule]
-    yield from sorted(found, key=lambda pair: not pair[1].first)
+    yield from sorted(found, key=lambda pair: (pair[1].accepted is not None, not pair[1].first))
 
 
 def showings(name: str, kept: Kept) -> Mapping[Told, Shown]:

@@ -95,7 +95,7 @@ def test_an_end_in_the_middle_leaves_no_half_file_and_the_old_one_as_it_was(
     def ends(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("pipeproof.cli._recorder.os.replace", ends)
+    monkeypatch.setattr(Path, "replace", ends)
 
     assert run(["run", path, "--orders", "1", "--trace", str(trace)]) == code
     assert trace.read_text() == "old"
