@@ -24,6 +24,9 @@ from pipeproof.verdict.result import Result
 
 __all__ = ["afresh", "scheduled"]
 
+_NOWHERE = Path(os.devnull) / "none"
+"""Where files that are imported lie while a schedule of a bundle is read: none is taken."""
+
 
 def scheduled(paths: Sequence[str], root: Path, options: ReadOptions) -> Iterator[Scheduled]:
     """Yield every schedule at `paths`, named from `root`.
@@ -83,7 +86,8 @@ def _judged(schedule: Mapping[str, Json], values: Asking, data: bytes) -> Found:
 
     text = data.decode("utf-8", "replace")
     path, case = str(schedule["path"]), schedule["case"]
-    reading, question = read_options(values), asked(values)
+    reading = replace(read_options(values), base=_NOWHERE)
+    question = asked(values)
     name = str(schedule["name"])
     one = replace(reading, case=case if isinstance(case, int) else None)
     for document in (*_documents(path, text, reading), *_documents(name, text, one)):

@@ -11,6 +11,7 @@ from pipeproof.evidence._result import Summary, entries, expected_exit, summary
 from pipeproof.evidence._shape import Json, Malformed, rows, table, text, texts
 from pipeproof.evidence.manifest import (
     MANIFEST,
+    SCHEMA_FILE,
     SUMS,
     canonical,
     identity,
@@ -100,6 +101,25 @@ def _digests(
         if path is not None
     ]
     _require(paths == list(dict.fromkeys(named)), "its inputs are not those of its schedules")
+    _require(
+        files.keys() == _named(predicate), "it holds a file that it does not name, or lacks one"
+    )
+
+
+def _named(predicate: Mapping[str, Json]) -> set[str]:
+    """Return the files that a manifest names."""
+    keys = {
+        "inputs": ("file",),
+        "schedules": ("as_run", "certificate"),
+        "commands": ("stdout", "stderr"),
+    }
+    named = [
+        each[key]
+        for part, names in keys.items()
+        for each in map(table, rows(predicate[part]))
+        for key in names
+    ]
+    return {text(each) for each in [*named, predicate["results"], SCHEMA_FILE] if each is not None}
 
 
 def _results(

@@ -276,6 +276,32 @@ def test_a_bundle_with_a_hostile_command_and_path_is_told_the_same_way(
     assert "\x1b" not in said
 
 
+def test_what_a_bundle_imports_is_read_from_nowhere(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = "pipeproof: 1\nmicrobatches: 1\nimport: {format: torch-csv, path: run.csv}\n"
+    (root / "a.yaml").write_text(spec)
+    (root / "run.csv").write_text("0F0,0B0\n")
+    committed(root)
+    run(["evidence", "create", "a.yaml", "-o", "../b"])
+    made = contents(root.parent / "b")
+    assert run(["evidence", "verify", "../b"]) == 0
+
+    def own(predicate: dict[str, object]) -> None:
+        schedules, inputs = predicate["schedules"], predicate["inputs"]
+        assert isinstance(schedules, list)
+        assert isinstance(inputs, list)
+        schedules[0]["imports"] = None
+        del inputs[1]
+
+    less = {name: data for name, data in made.items() if name != "inputs/001.csv"}
+    written(root.parent / "c", resealed(less, own))  # type: ignore[arg-type]
+    assert run(["evidence", "verify", "../c"]) == 14
+    assert "gives another schedule as run" in capsys.readouterr().out
+    (root / "run.csv").write_text("0F0,0B0,\n")
+    assert run(["evidence", "verify", "../b"]) == 11
+
+
 INTERRUPTED = """
 import sys
 from pipeproof import cli

@@ -320,6 +320,12 @@ def test_statements_that_were_counted_otherwise_are_found(made: Made) -> None:
     assert "it holds 2 statements" in refused(resealed(made.files, none), made, judges=False)
 
 
+def test_a_file_that_nothing_names_is_found(made: Made) -> None:
+    files = resealed({**made.files, "commands/more.txt": b"x"})
+
+    assert refused(files, made, judges=False).startswith("it holds a file that it does not name")
+
+
 def test_boundaries_that_were_widened_are_found(made: Made) -> None:
     def wider(predicate: dict[str, Json]) -> None:
         predicate["boundaries"]["not_validated"] = []  # type: ignore[index]
