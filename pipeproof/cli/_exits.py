@@ -42,8 +42,9 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 
 def worst(codes: set[Exit]) -> Exit:
-    """Return the code that stands for several: 101, 4, 2, 1, 3, 0 in this order."""
-    return next((code for code in _PRECEDENCE if code in codes), Exit.PROVED)
+    """Return the code that stands for several: 101, 4, 2, 1, 3, 0 in this order, 5 for 5 alone."""
+    alone = Exit.NOTHING if codes == {Exit.NOTHING} else Exit.PROVED
+    return next((code for code in _PRECEDENCE if code in codes), alone)
 
 
 def explained(error: Exception) -> tuple[str, Exit]:

@@ -199,7 +199,9 @@ def _is_plain(spelled: Operations) -> npt.NDArray[np.bool_]:
 
 def _lines(places: Places, written: IntArray) -> _Pairs:
     """Return line and column of each row, by the row as written; 0 where it stands nowhere."""
-    if isinstance(places, OnePlace) or not len(written):
+    if not np.any(written >= 0):
+        return np.zeros(len(written), np.int64), np.zeros(len(written), np.int64)
+    if isinstance(places, OnePlace):
         return np.full(len(written), places.place(0)[0]), np.full(len(written), places.place(0)[1])
     if isinstance(places, Marks):
         lines, columns = np.asarray(places.lines), np.asarray(places.columns)

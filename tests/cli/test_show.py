@@ -164,6 +164,15 @@ def test_a_file_that_cannot_be_read_does_not_stop_the_others(
     assert "makespan 33" in told.out
 
 
+def test_where_there_is_no_schedule_there_is_nothing_to_show(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert shown(capsys, str(tmp_path))[0] == 5
+    assert shown(capsys, str(tmp_path), "--format", "json")[0] == 5
+    assert shown(capsys, str(tmp_path), LEGAL, "--compare")[0] == 0
+    assert run(["slots", str(tmp_path)]) == 5
+
+
 def test_weak_communicators_have_no_timeline(capsys: pytest.CaptureFixture[str]) -> None:
     code, out = shown(capsys, "specs/legal/progress-only-inside-calls-fixed.yaml")
 
