@@ -19,10 +19,10 @@ from pipeproof.campaign.executor import Ended, Limits, Perform, attempt
 from pipeproof.campaign.task import Task
 from pipeproof.campaign.work import perform as by_kind
 
-__all__ = ["Local", "Seat"]
+__all__ = ["GRACE", "Local", "Seat"]
 
 _RECYCLED = 500  # tasks after which a worker gives way to a new one
-_GRACE = 30.0  # seconds beyond the guard after which a worker is given up
+GRACE = 30.0  # seconds beyond the guard after which a worker is given up
 _LOOK = 1.0  # seconds between two looks at whether one is to be given up
 _JOIN = 5.0  # seconds that a worker has to end
 _JUDGES = "pipeproof.campaign.judged"  # what most tasks import
@@ -116,7 +116,7 @@ class Seat:
 
     def is_over(self) -> bool:
         """Return whether the task has ended, or its worker answers no more."""
-        late = time.monotonic() - self._began > self.limits.seconds + _GRACE
+        late = time.monotonic() - self._began > self.limits.seconds + GRACE
         return self.future.done() or late
 
     def end(self) -> Ended | None:

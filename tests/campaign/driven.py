@@ -12,13 +12,14 @@ from pathlib import Path
 
 from pipeproof.campaign._inline import Inline
 from pipeproof.campaign._local import Local
+from pipeproof.campaign._ray import Cluster
 from pipeproof.campaign.campaign import Shard, campaign
 from pipeproof.campaign.executor import Ended, Executor, Limits, Perform
 from pipeproof.campaign.store import Store
 from pipeproof.campaign.task import Task, canonical
 from pipeproof.campaign.work import perform as by_kind
 from pipeproof.cli._exits import Exit, TerminatedError, stop_on_sigterm
-from pipeproof.errors import StoreError
+from pipeproof.errors import InputError
 from tests.campaign import kinds
 
 __all__ = ["judging", "report", "tasks_of"]
@@ -67,6 +68,8 @@ class Printing:
 def _run(asked: argparse.Namespace) -> Exit:
     tasks, perform = tasks_of(asked.kind, asked.count)
     executor: Executor = Local(asked.workers, perform) if asked.workers else Inline(perform)
+    if asked.ray:
+        executor = Cluster(asked.ray, perform)
     shard = Shard(*map(int, asked.shard.split("/")))
     with Store.open(asked.store, {"kind": asked.kind, "count": asked.count}) as store:
         ran = campaign(tasks, store, executor, Limits(30.0, 1 << 30), shard, Printing())
@@ -81,6 +84,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("kind")
     parser.add_argument("count", type=int)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--ray")
     parser.add_argument("--shard", default="1/1")
     parser.add_argument("--disk", type=int, help="bytes that a file may have")
     asked = parser.parse_args(argv)
@@ -89,7 +93,7 @@ def main(argv: Sequence[str]) -> int:
         resource.setrlimit(resource.RLIMIT_FSIZE, (asked.disk, resource.RLIM_INFINITY))
     try:
         return _run(asked)
-    except StoreError as error:
+    except InputError as error:
         print(error, file=sys.stderr)  # noqa: T201
         return Exit.INPUT
     except KeyboardInterrupt:
