@@ -95,3 +95,21 @@ def test_a_push_leaves_a_bundle_that_is_fresh_whatever_is_found(
         "Verify the bundle": 0,
     }
     assert (tmp_path / "temp/evidence/SHA256SUMS").exists()
+
+
+@pytest.mark.slow
+def test_a_night_merges_what_its_shards_did_and_leaves_nothing_out(tmp_path: Path) -> None:
+    where = repository(tmp_path, "specs/legal/crossed-sends-fixed.yaml")
+    flow = workflow("hunt")
+    given = environ(tmp_path, where, **{**flow["env"], "MUTANTS": "1"})
+    stores, shards = tmp_path / "temp/stores", flow["jobs"]["hunt"]["strategy"]["matrix"]["shard"]
+    stores.mkdir()
+    for shard in shards:
+        own = given | {"SHARD": shard, "SHARDS": str(len(shards))}
+        assert ran(flow["jobs"]["hunt"], where, own) == {"Hunt": 0}
+        for store in (tmp_path / "temp").glob(f"hunt-{shard}.sqlite*"):
+            store.rename(stores / store.name)
+
+    assert ran(flow["jobs"]["report"], where, given) == {"Merge them and report": 0}
+    assert len(list(stores.iterdir())) == len(shards) == 4
+    assert " 0 not run\n" in (tmp_path / "temp/hunt.txt").read_text()
