@@ -1,6 +1,7 @@
 """The same schedule on fewer ranks, or with fewer stages."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from pipeproof.campaign._draft import TORCH, Draft, Line, Operation, Spot, Tree
 from pipeproof.campaign._mutate_messages import spelled
@@ -211,8 +212,7 @@ def _as_one(draft: Draft, one: int, other: int, way: str) -> Draft:
         if spot.rank in (one, other) and _is_between(joined, spot, each, one, other)
     ]
     remove(joined, inner)
-    for line in joined.programs[other]:
-        _set_apart(line)
+    _set_apart(joined.programs[other], joined.programs[one])
     first, second = joined.programs[one], joined.programs[other]
     joined.programs[one] = _interleaved(first, second, way)
     joined.programs[other] = []
@@ -251,13 +251,33 @@ def _is_between(draft: Draft, spot: Spot, each: Operation, one: int, other: int)
     return each.kind == "COLL" and pair <= ranks and (spot.rank == other or ranks == pair)
 
 
-def _set_apart(line: Line) -> None:
-    """Give storage and handles of a rank names that the other one does not have."""
+def _set_apart(program: list[Line], beside: list[Line]) -> None:
+    """Give storage and handles of a program names that the one beside it does not have."""
+    taken = {name for line in beside for _, name in _own_names(line)}
+    names: dict[str, str] = {}
+    for line in program:
+        for put, name in _own_names(line):
+            if name not in names:
+                names[name] = _free(name, taken)
+                taken.add(names[name])
+            put(names[name])
+
+
+def _free(name: str, taken: set[str]) -> str:
+    number = 2
+    other = name
+    while other in taken:
+        other, number = f"{name}_{number}", number + 1
+    return other
+
+
+def _own_names(line: Line) -> Iterator[tuple[Callable[[str], None], str]]:
+    """Yield the names of storage and handles of an instruction, and what changes each."""
     for each in line.operations:
         for key in _STORAGE:
             if key in each.attributes:
-                each.attributes[key] += ".other"
+                yield partial(each.attributes.__setitem__, key), each.attributes[key]
         if each.kind in ("FREE", "WRITE", "USE", "WAIT"):
-            each.words[1] += ".other"
+            yield partial(each.words.__setitem__, 1), each.words[1]
     if "h" in line.own:
-        line.own["h"] += ".other"
+        yield partial(line.own.__setitem__, "h"), line.own["h"]
