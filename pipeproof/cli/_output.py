@@ -13,6 +13,8 @@ from pipeproof.reports._clean import inert
 __all__ = ["COLOURS", "complain", "emit", "printable_lines", "quiet_pipe", "save", "wants_colour"]
 
 COLOURS = ("auto", "always", "never")
+_QUOTING = ("{", "[", "pipeproof:")
+"""How JSON and specs begin, whose texts are quoted as in JSON."""
 
 
 def emit(text: str, path: str | None = None) -> None:
@@ -22,9 +24,21 @@ def emit(text: str, path: str | None = None) -> None:
         click.FileError: the file cannot be written.
     """
     if path is None:
-        _write(sys.stdout, text)
+        _write(sys.stdout, _without_commands(text))
         return
     save(text.encode("utf-8", "backslashreplace"), path)
+
+
+def _without_commands(text: str) -> str:
+    """Return data that says the same, and in which the runner of GitHub Actions finds no command.
+
+    It looks for `##[word]` anywhere in what a step prints. Text has gone through `printable_lines`.
+    """
+    if "##[" not in text:
+        return text
+    if text.startswith(_QUOTING):
+        return text.replace("##[", "#\\u0023[")
+    return text.replace("##[", "&#35;#[") if text.startswith("digraph") else text
 
 
 def save(data: bytes, path: str) -> None:

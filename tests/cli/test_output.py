@@ -1,0 +1,70 @@
+"""What goes to stdout holds no command of the runner that shows it."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pipeproof.cli import run
+from pipeproof.cli._output import emit
+
+WORD = "##[add-mask]x"
+SPEC = """\
+pipeproof: 1
+title: "##[group]t"
+microbatches: 1
+transport: rendezvous
+ranks:
+  - 0F0; SEND F0.0 to=1; RECV B1.0 from=1; 0B0
+  - SEND B1.0 to=0; RECV F0.0 from=0; 1F0; 1B0
+"""
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(f"{WORD}.yaml").write_text(SPEC)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("check", "--format", "json"),
+        ("check", "--format", "sarif"),
+        ("check", "--format", "perfetto"),
+        ("check", "--format", "itf"),
+        ("show", "--format", "json"),
+        ("slots", "--format", "json"),
+    ],
+)
+def test_data_on_stdout_says_the_same_without_a_command(
+    capsys: pytest.CaptureFixture[str], argv: tuple[str, ...]
+) -> None:
+    code = run([argv[0], f"{WORD}.yaml", *argv[1:]])
+    shown = capsys.readouterr().out
+    assert run([argv[0], f"{WORD}.yaml", *argv[1:], "-o", "a.json"]) == code
+
+    assert "##[" not in shown
+    assert "add-mask" in shown
+    assert json.loads(shown) == json.loads(Path("a.json").read_text())
+
+
+def test_a_spec_and_a_picture_on_stdout_hold_no_command(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["convert", f"{WORD}.yaml", "--to", "spec"]) == 0
+    shown = capsys.readouterr().out
+    assert "##[" not in shown
+    assert yaml.safe_load(shown)["title"] == "##[group]t"
+
+    assert run(["diagram", f"{WORD}.yaml"]) == 1
+    shown = capsys.readouterr().out
+    assert "##[" not in shown
+    assert "&#35;#[add-mask]x.yaml" in shown
+
+
+def test_what_holds_no_command_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    for text in ('{"a": "# #[b] ##"}\n', "0F0,0B0\n", "digraph {}\n"):
+        emit(text)
+        assert capsys.readouterr().out == text
