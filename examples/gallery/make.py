@@ -11,7 +11,7 @@ from playwright.sync_api import sync_playwright
 
 HERE = Path(__file__).parent
 PICTURES = HERE / "pictures"
-COLOURS = 64
+COLOURS = 256
 SIZE = {"width": 1280, "height": 800}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 

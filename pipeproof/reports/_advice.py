@@ -59,8 +59,8 @@ _ADVICE: Mapping[str, str] = MappingProxyType(
         "what is asked.",
         "PP704": "Move the reduction behind the last B or W of its stage.",
         "PP705": "Reduce the gradient between its last contribution and its use.",
-        "PP706": "Move the STEP behind the last B or W of its stage; after a fault, let none "
-        "complete.",
+        "PP706": "Move the STEP behind the last B or W of its stage, and behind what tells of a "
+        "fault.",
         "PP707": "Add a TIE between the last contribution and the STEP.",
         "PP708": "Clear the gradient before the first contribution of the step.",
         "PP709": "Add a NORM over all ranks between the last change of the gradient and the STEP.",

@@ -501,9 +501,9 @@ class Painter {
     this.context.font = `11px ${SANS}`;
     const width = this.context.measureText(text).width + 10;
     const parts = [0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8].map(at);
-    return [0, -14, 14, -26, 26].flatMap((off) => parts.map(([x, y]) => {
+    return [0, -14, 14, -26, 26, 40].flatMap((off) => parts.map(([x, y]) => {
       const left = Math.max(GUTTER + 2, Math.min(x - width / 2, this.width - width - 2));
-      return { x: left, y: y + off - 8, width, height: 16, text, token };
+      return { x: left, y: Math.max(AXIS + 2, y + off - 8), width, height: 16, text, token };
     }));
   }
 

@@ -104,7 +104,7 @@ const cause = (app, violation) => {
   const told = slice.notes.filter(([, said]) => !isSaid(said)); // the card or an arrow says it
   const notes = told.map(([op, said]) => make("li", {}, opButton(app, op), ` ${clean(said, 200)}`));
   const states = new Map(slice.states);
-  const stands = violation.at.filter((place) => states.has(place.op)).map((place) => make("li", {}, opButton(app, place.op), `: ${clean(states.get(place.op), 80)}`));
+  const stands = violation.at.filter((place) => !["done", undefined].includes(states.get(place.op))).map((place) => make("li", {}, opButton(app, place.op), `: ${clean(states.get(place.op), 80)}`));
   const left = slice.left_out ? make("p", { class: "quiet" }, `${slice.left_out} more events are part of the cause and are not drawn.`) : null;
   const parts = [heading("The cause"), make("ul", { class: "cause" }, ...loud, ...notes, ...stands)];
   if (rest.length) parts.push(make("details", { open: rest.length <= FEW && loud.length + notes.length < 3 }, make("summary", {}, `What leads to it (${rest.length})`), make("ul", {}, ...rest)));

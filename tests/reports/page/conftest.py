@@ -1,14 +1,17 @@
-"""A browser for the tests of the page, one a module: it is closed before others are run."""
+"""A browser with one tab for the tests of the page: it is closed before others are run."""
 
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
 from pipeproof.reports._page import page as page_of
+from tests.reports.page.cases import of
 
 WIDTH, HEIGHT = 1000, 640
 FLAGS = (
@@ -20,11 +23,33 @@ FLAGS = (
 )
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
+AGAIN = """() => {
+  document.activeElement.blur();
+  document.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
+  const search = document.getElementById("search");
+  search.value = "";
+  search.dispatchEvent(new Event("input"));
+  for (const [id, wanted] of [["cause", "true"], ["colour", "false"]]) {
+    const button = document.getElementById(id);
+    if (button.getAttribute("aria-pressed") !== wanted) button.click();
+  }
+  document.getElementById("view").scrollTo(0, 0);
+  location.hash = "#again";
+}"""  # what steers the page is put back, and it is opened as without an address
+
 Open = Callable[..., Page]
 
 
-@pytest.fixture(scope="module")
-def context() -> Iterator[BrowserContext]:
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """A tab, and what went wrong in it or was asked for since it was last looked at."""
+
+    page: Page
+    wrong: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[BrowserContext]:
     """Chromium, which a machine may lack; where it is said to be needed, its absence fails."""
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
@@ -39,17 +64,55 @@ def context() -> Iterator[BrowserContext]:
         started.close()
 
 
+def _watched(context: BrowserContext) -> Tab:
+    tab = Tab(context.new_page())
+    tab.page.on("pageerror", lambda error: tab.wrong.append(f"error: {error}"))
+    tab.page.on("console", lambda said: tab.wrong.append(f"{said.type}: {said.text}"))
+    tab.page.on("dialog", lambda dialog: tab.wrong.append(f"dialog: {dialog.message}"))
+    tab.page.on("request", lambda asked: tab.wrong.append(asked.url))
+    return tab
+
+
+@pytest.fixture(scope="package")
+def tab(browser: BrowserContext) -> Tab:
+    """The tab in which one page after another is opened."""
+    return _watched(browser)
+
+
+@pytest.fixture(scope="package")
+def crossed_tab(browser: BrowserContext, tmp_path_factory: pytest.TempPathFactory) -> Tab:
+    """A tab with the page of a deadlock, opened once."""
+    tab = _watched(browser)
+    path = tmp_path_factory.mktemp("page") / "deadlock.html"
+    path.write_text(page_of("A page", "<h1>Refuted</h1>", of("deadlock")), encoding="utf-8")
+    tab.page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
+    tab.page.emulate_media(color_scheme="light")
+    tab.page.goto(path.as_uri())
+    tab.page.wait_for_selector("html[data-ready]", state="attached")
+    return tab
+
+
 @pytest.fixture
-def opened(context: BrowserContext, tmp_path: Path) -> Iterator[Open]:
+def deadlock(crossed_tab: Tab) -> Iterator[Page]:
+    """The page of a deadlock as it opens; what goes wrong in it fails the test."""
+    page = crossed_tab.page
+    page.bring_to_front()
+    page.mouse.move(0, 0)
+    page.evaluate(AGAIN)
+    page.wait_for_function("location.hash.startsWith('#view=')")
+    crossed_tab.wrong.clear()
+    yield page
+    assert crossed_tab.wrong == []
+
+
+@pytest.fixture
+def opened(tab: Tab, tmp_path: Path) -> Iterator[Open]:
     """Open a page of data; what goes wrong in it, or is asked of the network, fails the test."""
-    wrong: list[str] = []
-    path = tmp_path / "page.html"
-    allowed = (path.as_uri(), "data:font/woff2;")
-    tab = context.new_page()
-    tab.on("pageerror", lambda error: wrong.append(f"error: {error}"))
-    tab.on("console", lambda said: wrong.append(f"{said.type}: {said.text}"))
-    tab.on("dialog", lambda dialog: wrong.append(f"dialog: {dialog.message}"))
-    tab.on("request", lambda asked: wrong.append(asked.url))
+    numbers = count()
+    page = tab.page
+    page.bring_to_front()
+    page.mouse.move(0, 0)
+    tab.wrong.clear()
 
     def open_(
         data: str,
@@ -58,13 +121,14 @@ def opened(context: BrowserContext, tmp_path: Path) -> Iterator[Open]:
         width: int = WIDTH,
         ready: str = "html[data-ready]",
     ) -> Page:
+        path = tmp_path / f"{next(numbers)}.html"
         path.write_text(page_of("A page", "<h1>Refuted</h1>", data), encoding="utf-8")
-        tab.set_viewport_size({"width": width, "height": HEIGHT})
-        tab.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-        tab.goto(f"{path.as_uri()}{fragment}")
-        tab.wait_for_selector(ready, state="attached")
-        return tab
+        page.set_viewport_size({"width": width, "height": HEIGHT})
+        page.emulate_media(media="null", color_scheme="dark" if scheme == "dark" else "light")
+        page.goto(f"{path.as_uri()}{fragment}")
+        page.wait_for_selector(ready, state="attached")
+        return page
 
     yield open_
-    tab.close()
-    assert [each for each in wrong if not each.startswith(allowed)] == []
+    allowed = (f"{tmp_path.as_uri()}/", "data:font/woff2;")
+    assert [each for each in tab.wrong if not each.startswith(allowed)] == []

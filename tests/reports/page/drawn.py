@@ -30,6 +30,8 @@ class _Arrow(TypedDict):
     after: int
     means: str
     label: str
+    toX: float
+    toY: float
 
 
 class _Row(TypedDict):

@@ -220,6 +220,7 @@ class Made:
                 "note": "",
                 "help": f"docs/rules/{code}-{name}.md",
                 "why": "Training goes wrong.",
+                "change": "Do one of the two before the other.",
                 "at": [self._at(place) for place in at],
                 "slice": {
                     "ops": sorted(op for op in ops if op >= 0),

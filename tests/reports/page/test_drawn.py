@@ -4,11 +4,12 @@ import json
 import re
 
 import pytest
+from playwright.sync_api import Page
 
 from tests.reports.page.cases import CASES, crossed, gpipe, hostile, of
 from tests.reports.page.conftest import Open
 from tests.reports.page.drawn import Drawn, drawn
-from tests.reports.page.made import Made, page_data
+from tests.reports.page.made import Arrow, Made, page_data
 
 HOSTILE = (
     "</script><script>alert(1)</script>",
@@ -23,10 +24,10 @@ def said(held: Drawn, state: str) -> list[str]:
     return [box["text"] for box in held["boxes"] if box["state"] == state]
 
 
-def test_a_deadlock_is_drawn_as_it_is(opened: Open) -> None:
+def test_a_deadlock_is_drawn_as_it_is(deadlock: Page) -> None:
     made = crossed()
 
-    held = drawn(opened(page_data(made.file())))
+    held = drawn(deadlock)
 
     assert said(held, "done") == ["0F0", "0F1", "0SEND_F0", "1F0", "1B0", "1RECV_F0"]
     assert said(held, "begun") == ["0SEND_F1", "1SEND_B0"]
@@ -41,22 +42,61 @@ def test_a_deadlock_is_drawn_as_it_is(opened: Open) -> None:
     assert held["frontier"] is not None
 
 
-def test_what_has_not_happened_lies_behind_the_frontier(opened: Open) -> None:
-    held = drawn(opened(page_data(crossed().file())))
+def test_what_has_not_happened_lies_behind_the_frontier(deadlock: Page) -> None:
+    held = drawn(deadlock)
 
     frontier = held["frontier"] or 0
     assert all(box["x"] >= frontier - 1 for box in held["boxes"] if box["state"] == "later")
     assert all(box["x"] < frontier for box in held["boxes"] if box["state"] != "later")
 
 
-def test_rule_sentence_and_place_stand_over_the_picture(opened: Open) -> None:
-    held = drawn(opened(page_data(crossed().file())))
+def test_rule_sentence_and_place_stand_over_the_picture(deadlock: Page) -> None:
+    held = drawn(deadlock)
 
     assert "PP301" in held["headline"]
     assert "0SEND_F1 of rank 0 waits for rank 1" in held["headline"]
     assert re.search(r"0SEND_F1\s+rank 0, position 3\s+pipe\.yaml:6:26", held["headline"])
     assert re.search(r"0SEND_F1\s*: started, not done", held["panel"])
-    assert "Training goes wrong." in held["panel"]
+    panel = held["panel"]
+    said_ = ("Training goes wrong.", "Do one of the two before the other.", "The cause")
+    assert sorted(said_, key=panel.index) == list(said_)
+
+
+def test_a_place_of_the_second_step_and_what_lowering_wrote_in_say_so(opened: Open) -> None:
+    file = crossed().file()
+    text = page_data(file)
+    data = json.loads(text)
+    one, other = data["files"][0]["views"][0]["violations"][0]["at"]
+    one["step"], other["lowered"] = 1, True
+
+    said_ = " ".join(drawn(opened(json.dumps(data)))["headline"].split())
+
+    assert "0SEND_F1 rank 0, position 3, second step pipe.yaml" in said_
+    assert "1SEND_B0 rank 1, position 3, written in by lowering pipe.yaml" in said_
+
+
+def test_what_a_place_is_at_odds_with_is_told_by_where_both_stand(opened: Open) -> None:
+    made = Made(("0F0 0F0 0B0", "1F0 1B0"), delays=(0, 1))
+    again = Arrow((0, 0), (0, 1), "takes place, and once more")
+    made.breaks("PP102 duplicate-operation", "0F0 again", (0, 1), arrows=(again,))
+
+    held = drawn(opened(page_data(made.file())))
+
+    panel = " ".join(held["panel"].split())
+    assert (
+        "0F0, rank 0, position 0 has taken place, and takes place once more as 0F0, rank 0" in panel
+    )
+    assert held["labels"] == ["once more"]
+
+
+def test_no_arrow_hides_a_text_or_ends_behind_the_name_of_the_rule(deadlock: Page) -> None:
+    held = drawn(deadlock)
+
+    (flag,) = [box for box in held["boxes"] if box["outlined"]]
+    into = [arrow for arrow in held["arrows"] if arrow["after"] == flag["op"]]
+    above = [arrow for arrow in into if arrow["toY"] < flag["y"] + 1]
+    assert above
+    assert all(arrow["toX"] > flag["x"] + 40 for arrow in above)
 
 
 def test_ranks_are_rows_and_time_runs_to_the_right(opened: Open) -> None:
