@@ -74,9 +74,13 @@ def statement(predicate: Mapping[str, Json], contents: Mapping[str, bytes]) -> d
 def identity(predicate: Mapping[str, Json], contents: Mapping[str, bytes]) -> str:
     """Return the id of a bundle: a digest over what does not change from build to build.
 
-    Times, durations, the environment, where it is kept, and raw logs stand outside of it.
+    Times, durations, the environment, where it is kept, where the repository comes from, and raw
+    logs stand outside of it.
     """
     kept: dict[str, Json] = {key: predicate[key] for key in predicate if key not in _CHANGES}
+    said = predicate.get("repository")
+    if isinstance(said, Mapping):
+        kept["repository"] = {key: said[key] for key in said if key != "remote"}
     named = (each for each in contents if not each.startswith(_LOGS))
     digests = {name: sha256(contents[name]) for name in named if name not in {MANIFEST, SUMS}}
     return sha256(canonical({"predicate": kept, "files": digests}))

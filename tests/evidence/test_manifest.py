@@ -48,6 +48,8 @@ def test_what_changes_from_build_to_build_does_not_change_the_id(made: Made, key
     assert isinstance(predicate, dict)
 
     assert identity({**predicate, key: None}, made.files) == predicate["id"]
+    cloned = {**predicate["repository"], "remote": "https://elsewhere/x.git"}
+    assert identity({**predicate, "repository": cloned}, made.files) == predicate["id"]
     logs = {**made.files, "commands/000.err": b"took 3 s"}
     assert identity(predicate, logs) == predicate["id"]
 
