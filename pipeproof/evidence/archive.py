@@ -116,6 +116,8 @@ class _Count:
 
 def _folder(place: Path, path: str) -> dict[str, bytes]:
     count, found = _Count(path), dict[str, bytes]()
+    if not any(os.path.lexists(place / each) for each in (MANIFEST, SUMS)):
+        return found
     for where, folders, files in os.walk(place, onerror=_raise):
         folders.sort()
         for name in sorted([*files, *folders]):
@@ -127,8 +129,12 @@ def _folder(place: Path, path: str) -> dict[str, bytes]:
             if not stat.S_ISREG(about):
                 message = f"{printable(inside)} is no regular file"
                 raise Damaged(message)
+            try:
+                known = count.name(inside)
+            except ParseError as error:
+                raise Damaged(error.problems[0].found) from error
             with each.open("rb") as stream:
-                found[count.name(inside)] = count.content(stream)
+                found[known] = count.content(stream)
     return found
 
 

@@ -217,6 +217,15 @@ def test_a_link_to_a_folder_in_a_folder_is_damage(made: Made, tmp_path: Path) ->
     assert verify_at(str(folder), made.now).status is Status.TAMPERED
 
 
+@pytest.mark.parametrize("name", ["a\nb", "\u202ea", "a:b", "MANIFEST.json"])
+def test_a_file_of_a_strange_name_in_a_folder_is_damage(
+    made: Made, tmp_path: Path, name: str
+) -> None:
+    folder = written(tmp_path / "b", {**made.files, name: b"x"})
+
+    assert verify_at(str(folder), made.now).status is Status.TAMPERED
+
+
 def test_what_is_no_bundle_is_said_in_words(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("no")
     (tmp_path / "empty").mkdir()
