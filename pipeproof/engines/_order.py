@@ -1,11 +1,11 @@
 """Which events come before which in every execution: exact, and for many questions at once."""
 
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
+from pipeproof.engines._reach import NEVER, Reach
 from pipeproof.engines._sweep import run
 from pipeproof.ir.operations import IntArray
 from pipeproof.ir.sets import among, distinct
@@ -14,7 +14,6 @@ from pipeproof.semantics.model import Graph, Model
 
 __all__ = ["NEVER", "Ancestors", "HappensBefore"]
 
-NEVER = np.iinfo(np.int32).max
 _SMALL = 30_000  # events of graphs that are walked one by one, not front by front
 _FEW = 32  # questions that are walked one by one
 _COLUMNS = 32  # programs that are followed at once
@@ -83,6 +82,11 @@ class HappensBefore:
     def ancestors(self) -> Ancestors:
         """The walk backwards."""
         return Ancestors(self.graph)
+
+    @cached_property
+    def reach(self) -> Reach:
+        """What comes behind, for many events at once."""
+        return Reach(self.graph, self.frame.chain)
 
     def ordered(self, before: IntArray, after: IntArray) -> npt.NDArray[np.bool_]:
         """Return which pairs are ordered in every execution; NO_EVENT comes before nothing.
@@ -206,8 +210,10 @@ class HappensBefore:
     def _exactly(self, before: IntArray, after: IntArray) -> npt.NDArray[np.bool_]:
         if self.graph.credits:
             return self._thresholded(before, after)
-        many = len(before) > _FEW and self._all_happen
-        if many:
+        return self._by_guards(before, after)
+
+    def _by_guards(self, before: IntArray, after: IntArray) -> npt.NDArray[np.bool_]:
+        if len(before) > _FEW:
             return self._followed(before, self.frame.chain[after]) <= after
         return self._walked(before, after)
 
@@ -223,7 +229,7 @@ class HappensBefore:
         happens = self._levels[after] >= 0
         found = np.zeros(len(before), np.bool_)
         found[happens] = self._dominated(before[happens], after[happens])
-        found[~happens] = self._walked(before[~happens], after[~happens])
+        found[~happens] = self._by_guards(before[~happens], after[~happens])
         return found
 
     def _dominated(self, before: IntArray, after: IntArray) -> npt.NDArray[np.bool_]:
@@ -252,7 +258,7 @@ class HappensBefore:
         for low in range(0, len(asked), _COLUMNS):
             columns = asked[low : low + _COLUMNS]
             own = np.flatnonzero(among(ranks, columns))
-            first = self._follow(columns)
+            first = self.reach.first(columns)
             found[own] = first[events[own], np.searchsorted(columns, ranks[own])]
         return found
 
@@ -267,27 +273,3 @@ class HappensBefore:
             for each in np.flatnonzero(events == event).tolist():
                 found[each] = min(behind[chain[behind] == ranks[each]], default=NEVER)
         return found
-
-    def _follow(self, ranks: IntArray) -> npt.NDArray[np.int32]:
-        """Return for every event the first event of each rank that comes after it or is it."""
-        graph, level = self.graph, self._levels
-        first = np.full((graph.size, len(ranks)), NEVER, np.int32)
-        chain = self.frame.chain
-        for column, rank in enumerate(ranks.tolist()):
-            own = np.flatnonzero(chain == rank)
-            first[own, column] = own
-        order = np.lexsort((graph.before, -level[graph.before]))
-        before, after = graph.before[order], graph.after[order]
-        fresh = np.flatnonzero(np.diff(before, prepend=-1) != 0)
-        rounds = level[before[fresh]]
-        starts = np.flatnonzero(np.diff(rounds, prepend=-1) != 0)
-        bounds = [*starts.tolist(), len(fresh)]
-        edges = np.append(fresh, len(before))
-        for low, high in pairwise(bounds):
-            here = fresh[low:high]
-            reached = np.minimum.reduceat(
-                first[after[here[0] : edges[high]]], here - here[0], axis=0
-            )
-            rows = before[here]
-            first[rows] = np.minimum(first[rows], reached)
-        return first

@@ -76,7 +76,7 @@ class Witness:
         """Walk from each event to the first event of a program that comes after it."""
         rank = self.model.frame.chain[after]
         for ranks in _some(distinct(rank[asked])):
-            firsts = self._order._follow(ranks)  # noqa: SLF001  a part of the same engine
+            firsts = self._order.reach.first(ranks)
             for column, each in enumerate(ranks.tolist()):
                 first = np.ascontiguousarray(firsts[:, column])
                 own = asked[rank[asked] == each]

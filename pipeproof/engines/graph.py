@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from pipeproof.engines._counts import Counts
 from pipeproof.engines._late import Late
 from pipeproof.engines._live import Peak, overfull, peaks
 from pipeproof.engines._order import Ancestors, HappensBefore
@@ -157,9 +158,10 @@ class _Decider:
 class _Showing:
     """Finds, for what is broken, what it costs and an execution that shows it."""
 
-    def __init__(self, decider: _Decider) -> None:
+    def __init__(self, decider: _Decider, found: list[tuple[Rule, Finding]]) -> None:
         self.decider = decider
         self.frame = decider.model.frame
+        self.counts = Counts(decider.order, (self._starts(finding) for _, finding in found))
         self.left = _TRACE_EVENTS
         self.shown: set[str] = set()
 
@@ -173,6 +175,9 @@ class _Showing:
         events = self._starts(finding)
         if not len(events):
             return _NO_PLACE
+        counted = self.counts.of(events) if self.frame.events > _COUNTED_EVENTS else None
+        if counted is not None:
+            return counted
         before = self.decider.ancestors.of(events)
         before = before[before < self.frame.events]
         return len(before) + self._by_count(events, before)
@@ -275,7 +280,7 @@ def decide(model: Model, rules: tuple[Rule, ...]) -> Decision:
             unknown[rule.code] = decider.open
         instances[rule.code] = number
         found.extend((rule, finding) for finding in findings)
-    showing = _Showing(decider)
+    showing = _Showing(decider, found)
     costs = _costs(showing, found)
     order = sorted(range(len(found)), key=lambda k: (costs[k], *_key(model, *found[k])))
     broken = tuple(showing.show(*found[k], costs[k]) for k in order)

@@ -38,7 +38,8 @@ class Deciding(NamedTuple):
     `rules` are those that are judged, `wanted` tells of a code whether it is asked for, `refused`
     says that a runtime refuses to lower the order, `buffered` whether the schedule is legal under
     every blocking buffered transport. What a certificate is written from is added to `kept`,
-    where it is given. Where something goes wrong, `partial`, not everything need happen.
+    where it is given. Where something goes wrong, `partial`, not everything need happen. Where only
+    outcomes are asked for, `brief`, of what is broken the first is told, and no more.
     """
 
     schedule: Schedule
@@ -49,6 +50,7 @@ class Deciding(NamedTuple):
     buffered: Callable[[], bool]
     kept: list[tuple[Model, Decision]] | None
     partial: bool = False
+    brief: bool = False
 
     def verdict(self, transport: Transport, model: Model, *, one_decides: bool) -> TransportVerdict:
         """Return the verdict over one model, every counterexample replayed.
@@ -57,6 +59,8 @@ class Deciding(NamedTuple):
             ReplayMismatchError: a counterexample did not replay; believe nothing then.
         """
         decision = self.decide(model)
+        if self.brief:
+            decision = decision._replace(broken=decision.broken[:1])
         if self.kept is not None:
             self.kept.append((model, decision))
         unknown = self._unknown(model, decision)

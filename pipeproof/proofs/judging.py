@@ -219,7 +219,7 @@ class Judging:
     def _legal_when_buffered(self) -> bool:
         """Whether the schedule is legal under every blocking buffered transport."""
         if self._buffered is None:
-            deciding = self._deciding._replace(kept=None)
+            deciding = self._deciding._replace(kept=None, brief=True)
             buffered = (NAMED["buffered"], NAMED["buffered-1"])
             ready = "ready" in self.schedule.described
             soon = ready and any(self._breaks_soon(each, deciding) for each in buffered)

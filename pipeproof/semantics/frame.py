@@ -158,14 +158,22 @@ class Frame:
 
     def length(self, rank: int) -> int:
         """Return how many instructions a rank's program has as written."""
-        return int(self._lengths[rank])
+        return int(self.lengths[rank])
 
     @cached_property
-    def _lengths(self) -> IntArray:
+    def lengths(self) -> IntArray:
+        """How many instructions each rank's program has as written, shape `(ranks,)`."""
         written = self.run.schedule.operations
         lengths = np.zeros(self.ranks, np.int64)
         np.maximum.at(lengths, written.rank, written.position + 1)
-        return lengths
+        return read_only(lengths)
+
+    def positions(self, rows: IntArray) -> IntArray:
+        """Return `position` of each of `rows`."""
+        written, positions = self.run.written[rows], self.run.schedule.operations.position
+        found = np.zeros(len(rows), np.int64)
+        found[written >= 0] = positions[written[written >= 0]]
+        return found
 
     def position(self, row: int) -> int:
         """Return the position, in the program as written, of a row or of what it stands beside."""

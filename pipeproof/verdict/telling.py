@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator
 
-from pipeproof.ir.operations import NONE
+import numpy as np
+
+from pipeproof.ir.operations import NONE, IntArray
+from pipeproof.ir.sets import distinct
 from pipeproof.semantics.found import Spot
 from pipeproof.semantics.frame import Frame
 from pipeproof.semantics.model import Model
@@ -16,7 +19,7 @@ _END = "end of program"
 
 def violations(model: Model, decision: Decision) -> tuple[Violation, ...]:
     """Return what is broken, first first; a copy's fault that the first copy has is told once."""
-    frame = model.frame
+    frame, telling = model.frame, _Telling(model)
     told: set[tuple[object, ...]] = set()
     found: list[Violation] = []
     for broken in decision.broken:
@@ -26,7 +29,7 @@ def violations(model: Model, decision: Decision) -> tuple[Violation, ...]:
         if at and frame.run.copies > 1 and key in told:
             continue
         told.add(key)
-        found.append(_violation(model, broken, at, first=not found))
+        found.append(_violation(telling, broken, at, first=not found))
     return tuple(found)
 
 
@@ -34,7 +37,9 @@ def _in_order(place: Place) -> tuple[int, int, int]:
     return place.rank, place.position, place.row
 
 
-def _violation(model: Model, broken: Broken, at: tuple[Place, ...], *, first: bool) -> Violation:
+def _violation(
+    telling: "_Telling", broken: Broken, at: tuple[Place, ...], *, first: bool
+) -> Violation:
     rule = broken.rule
     return Violation(
         rule=rule.code,
@@ -42,7 +47,7 @@ def _violation(model: Model, broken: Broken, at: tuple[Place, ...], *, first: bo
         message=rule.message.format(**broken.finding.facts),
         at=at,
         cost=broken.cost,
-        trace=tuple(trace(model, broken.trace.tolist())),
+        trace=telling.steps(broken.trace),
         reached=broken.reached,
         first=first,
     )
@@ -76,34 +81,64 @@ def _ordinal(frame: Frame, row: int) -> int:
 
 def trace(model: Model, events: list[int]) -> Iterator[TraceStep]:
     """Yield the events of an execution in words."""
-    frame = model.frame
-    for event in events:
-        kind, number = frame.owner(event)
-        if kind == "instruction":
-            rank = int(frame.instruction_rank[number])
-            position = _running_position(frame, int(frame.ops.first_row[number]))
+    return iter(_Telling(model).steps(np.asarray(events, np.int64)))
+
+
+class _Telling:
+    """Tells the events of a model; what was told once is told again, not made again."""
+
+    def __init__(self, model: Model) -> None:
+        self._frame = model.frame
+        self._told: dict[int, TraceStep] = {}
+        self._values: dict[int, str] = {}
+
+    def steps(self, events: IntArray) -> tuple[TraceStep, ...]:
+        fresh = [event for event in distinct(events).tolist() if event not in self._told]
+        new = np.asarray(fresh, np.int64)
+        frame = self._frame
+        self._tell_instructions(new[new < frame.ends])
+        for event in new[(new >= frame.ends) & (new < frame.first_transfer)].tolist():
+            self._told[event] = TraceStep(_END, "done", *frame.place(Spot(event, -1)))
+        self._tell_transfers(new[new >= frame.first_transfer])
+        return tuple(map(self._told.__getitem__, events.tolist()))
+
+    def _tell_instructions(self, events: IntArray) -> None:
+        frame, number = self._frame, events // 2
+        for event, instruction, rank, position in zip(
+            events.tolist(),
+            number.tolist(),
+            frame.instruction_rank[number].tolist(),
+            self._positions(frame.ops.first_row[number]),
+            strict=True,
+        ):
             phase = "done" if event % 2 else "start"
-            yield TraceStep(frame.instruction_text(number), phase, rank, position)
-        elif kind == "end":
-            yield TraceStep(_END, "done", *frame.place(Spot(event, -1)))
-        else:
-            yield _moved(frame, event, number)
+            self._told[event] = TraceStep(
+                frame.instruction_text(instruction), phase, rank, position
+            )
 
+    def _tell_transfers(self, events: IntArray) -> None:
+        frame, pairing = self._frame, self._frame.pairing
+        transfer, arrived = np.divmod(events - frame.first_transfer, 2)
+        send, receive = pairing.send[transfer], pairing.receive[transfer]
+        row = np.where((arrived == 1) | (send < 0), receive, send)
+        made = np.where(send >= 0, send, receive)
+        for event, here, value, rank, position in zip(
+            events.tolist(),
+            arrived.tolist(),
+            frame.ops.value[made].tolist(),
+            frame.ops.rank[row].tolist(),
+            self._positions(row),
+            strict=True,
+        ):
+            if value not in self._values:
+                self._values[value] = frame.ops.value_text(value)
+            phase = "arrived" if here else "drained"
+            self._told[event] = TraceStep(self._values[value], phase, rank, position)
 
-def _running_position(frame: Frame, row: int) -> int:
-    """Return a position that runs on over the copies of a program."""
-    rank, copy = int(frame.ops.rank[row]), int(frame.run.copy[row])
-    return frame.position(row) + copy * frame.length(rank)
-
-
-def _moved(frame: Frame, event: int, transfer: int) -> TraceStep:
-    arrived = (event - frame.first_transfer) % 2 == 1
-    send, receive = int(frame.pairing.send[transfer]), int(frame.pairing.receive[transfer])
-    row = receive if arrived or send < 0 else send
-    made = send if send >= 0 else receive
-    return TraceStep(
-        frame.ops.value_text(int(frame.ops.value[made])),
-        "arrived" if arrived else "drained",
-        int(frame.ops.rank[row]),
-        _running_position(frame, row),
-    )
+    def _positions(self, rows: IntArray) -> list[int]:
+        """Return positions that run on over the copies of a program."""
+        frame = self._frame
+        found: list[int] = (
+            frame.positions(rows) + frame.run.copy[rows] * frame.lengths[frame.ops.rank[rows]]
+        ).tolist()
+        return found
