@@ -16,10 +16,12 @@ No clock, and no chance but seeds in the body; budgets are counted in steps and 
 
 WORK: Mapping[str, str] = MappingProxyType(
     {
+        "configured": "pipeproof.campaign.targets.configured:perform",
         "judge": "pipeproof.campaign.judged:judge",
         "minimise": "pipeproof.campaign.minimise:perform",
         "mutant": "pipeproof.campaign.mutate:perform",
         "self": "pipeproof.campaign.targets.itself:perform",
+        "witnessed": "pipeproof.campaign.targets.schedule:perform",
     }
 )
 """For each kind `module:function`, loaded when it is asked for: a worker needs only its own."""

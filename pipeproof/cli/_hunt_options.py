@@ -15,14 +15,12 @@ from pipeproof.errors import printable
 if TYPE_CHECKING:
     from pipeproof.campaign.campaign import Shard
     from pipeproof.campaign.executor import Executor, Limits
-    from pipeproof.campaign.targets.target import Target
 
-__all__ = ["Hunting", "executor", "hunt_options", "limits", "shard_of", "target_of"]
+__all__ = ["Hunting", "executor", "hunt_options", "limits", "shard_of"]
 
 _F = TypeVar("_F", bound=Callable[..., int])
 _SHARD = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
 _SECONDS, _MEMORY = 300.0, 4 << 30  # of one task
-_TORCH = 25  # every which case is run on tensors, too
 
 
 class Hunting(TypedDict):
@@ -38,6 +36,8 @@ class Hunting(TypedDict):
     option: tuple[str, ...]
     transport: tuple[str, ...]
     lowering: tuple[str, ...]
+    check: str
+    mutation: tuple[str, ...]
     mutants: int
     cases: int
     torch: int | None
@@ -103,6 +103,16 @@ def hunt_options(function: _F) -> _F:
             help="With --self: how many schedules are drawn.",
         ),
         click.option(
+            "--check",
+            type=click.Choice(("pipeproof", "torch")),
+            default="pipeproof",
+            show_default=True,
+            help="Of a schedule: whose check is to find what is illegal.",
+        ),
+        click.option(
+            "--mutation", multiple=True, metavar="NAME", help="Of a schedule: these mutations only."
+        ),
+        click.option(
             "--mutants",
             type=whole,
             default=20,
@@ -134,40 +144,6 @@ def hunt_options(function: _F) -> _F:
     ):
         function = option(function)
     return function
-
-
-def target_of(values: Hunting) -> "Target":
-    """Return what the campaign hunts in.
-
-    Raises:
-        click.UsageError: it is not said, or said twice.
-    """
-    asked = {
-        "FILE...": bool(values["paths"]),
-        "--schedule": values["schedule"] is not None,
-        "--generator": values["generator"] is not None,
-        "--self": values["itself"],
-    }
-    if sum(asked.values()) != 1:
-        said = f"Write one of {', '.join(asked)}; or hunt merge STORE... -o STORE."
-        raise click.UsageError(said)
-    if values["itself"]:
-        return _itself(values)
-    said = "only --self is hunted in yet"
-    raise click.UsageError(said)
-
-
-def _itself(values: Hunting) -> "Target":
-    from pipeproof.campaign.targets.itself import RLIMIT, STATES, Itself  # noqa: PLC0415
-
-    given = effort(values["budget"])
-    torch = values["torch"]
-    if torch is None:
-        torch = 0 if find_spec("torch") is None else _TORCH
-    elif torch and find_spec("torch") is None:
-        _refuse("--torch", "torch is not installed: pip install 'pipeproof[torch]'")
-    states, rlimit = given.states or STATES, given.rlimit or RLIMIT
-    return Itself(values["cases"], values["seed"], torch, states, rlimit)
 
 
 def limits(values: Hunting) -> "Limits":

@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from pipeproof.cli._exits import Exit, TerminatedError
-from pipeproof.cli._hunt_options import (
-    Hunting,
-    executor,
-    hunt_options,
-    limits,
-    shard_of,
-    target_of,
-)
+from pipeproof.cli._hunt_options import Hunting, executor, hunt_options, limits, shard_of
+from pipeproof.cli._hunt_targets import target_of
 from pipeproof.cli._output import complain, emit, printable_lines
 
 if TYPE_CHECKING:
@@ -118,9 +112,10 @@ def _told(target: "Target", store: "Store", values: Hunting, output: str | None)
 
     made = report(target, store.rows())
     emit(made.json() if values["format_"] == "json" else made.text(), output)
-    written = write_cases(made.told.cases, Path(values["found"]), target.campaign)
+    written = write_cases(made.told.cases, Path(values["found"]))
     if written:
-        complain(f"{written} found cases are written to {values['found']}")
+        said = "a found case is" if written == 1 else f"{written} found cases are"
+        complain(f"{said} written to {values['found']}")
     return _code(made)
 
 

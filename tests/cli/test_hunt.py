@@ -86,6 +86,64 @@ def test_an_interrupted_campaign_keeps_what_it_has(
 
 
 @pytest.mark.usefixtures("_inline")
+def test_a_generator_over_a_grid_leaves_cases_that_judge_as_they_say(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    size = ("--ranks", "1-2", "--microbatches", "3", "--transport", "gloo")
+    code, out, err = hunted(capsys, "--generator", "zbv", *size)
+
+    assert code == 1
+    assert "zbv torch-deferred       1        1" in out
+    assert "minimised to 2 ranks, 2 microbatches, 4 instructions" in out
+    assert err == "a found case is written to found\n"
+    assert run(["test", "found"]) == 0
+    assert len(list(Path("found").glob("test_pp202_*.py"))) == 1
+
+
+OWN = """
+def made(stages, microbatches):
+    if microbatches > 2:
+        raise ValueError("no more than two")
+    return {0: ["0B0", "0F0"] if microbatches == 2 else ["0F0", "0B0"]}
+"""
+
+
+@pytest.mark.usefixtures("_inline")
+def test_a_function_of_the_caller_is_hunted_in_where_it_makes_something(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("own.py").write_text(OWN, encoding="utf-8")
+    asked = ("--generator", "own:made", "--ranks", "1", "--lowering", "torch", "--microbatches")
+    code, out, _ = hunted(capsys, *asked, "1-3")
+    refused = hunted(capsys, *asked, "3")
+
+    assert code == 1
+    assert "own:made none        0        0        0            1" in out
+    assert "own:made torch       1        1        0            0" in out
+    assert (refused[0], "no more than two" in refused[2]) == (2, True)
+
+
+@pytest.mark.usefixtures("_inline")
+def test_a_schedule_is_hunted_around(capsys: pytest.CaptureFixture[str]) -> None:
+    size = ("--ranks", "1", "--microbatches", "2", "--mutants", "2", "--torch", "0")
+    only = ("--mutation", "drop", "--mutation", "swap", "--transport", "gloo")
+    code, out, _ = hunted(capsys, "--schedule", "gpipe", *size, *only)
+
+    assert code == 0
+    assert "4 mutants, " in out
+    assert "configurations beside them" in out
+
+
+@pytest.mark.usefixtures("_inline")
+def test_files_are_hunted_around(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.yaml").write_text("pipeproof: 1\nmicrobatches: 1\nranks:\n  - 0F0; 0B0\n", encoding="utf-8")
+    code, out, _ = hunted(capsys, "a.yaml", "--mutants", "1", "--torch", "0")
+
+    assert code == 0
+    assert "1 schedules, of which 1 are proved" in out
+
+
+@pytest.mark.usefixtures("_inline")
 def test_no_case_is_nothing_to_check(capsys: pytest.CaptureFixture[str]) -> None:
     assert hunted(capsys, "--self", "--cases", "0")[0] == 5
 
@@ -103,6 +161,17 @@ def test_no_case_is_nothing_to_check(capsys: pytest.CaptureFixture[str]) -> None
         (("--self", "--workers", "0"), "--workers"),
         (("--self", "--budget", "time=3"), "known: states"),
         (("--self", "--store", "no/such/folder/a.db"), "a.db"),
+        (("--generator", "zvb", "--ranks", "2", "--microbatches", "2"), "did you mean"),
+        (("--generator", "zbv", "--ranks", "2-1", "--microbatches", "2"), "--ranks"),
+        (("--generator", "zbv", "--ranks", "a", "--microbatches", "2"), "as 2 or 2-4,8"),
+        (("--generator", "zbv"), "--ranks and --microbatches"),
+        (("--generator", "zbv", "--ranks", "1-99999", "--microbatches", "1-9"), "more than"),
+        (("--schedule", "zbv", "--ranks", "1-2", "--microbatches", "2"), "write one size"),
+        (("--schedule", "zbv", "--ranks", "2", "--microbatches", "2", "--mutation", "x"), "known"),
+        (("--schedule", "zvb", "--ranks", "2", "--microbatches", "2"), "zvb"),
+        (("a.yaml", "--ranks", "2"), "not with a FILE"),
+        (("a.yaml",), "does not exist"),
+        (("--self", "--transport", "tcp"), "known"),
         (("merge",), "hunt merge STORE... -o STORE"),
         (("merge", "a.db"), "hunt merge STORE... -o STORE"),
         (("merge", "a.db", "-o", "b.db"), "a.db"),

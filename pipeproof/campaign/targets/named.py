@@ -18,6 +18,14 @@ def target_named(campaign: Mapping[str, Json]) -> Target:
     match campaign.get("target"):
         case "self":
             return Itself.of(campaign)
+        case "generator":
+            from pipeproof.campaign.targets.generator import Grid  # noqa: PLC0415  when needed
+
+            return Grid.of(campaign)
+        case "schedule":
+            from pipeproof.campaign.targets.schedule import Around  # noqa: PLC0415  when needed
+
+            return Around.of(campaign)
         case other:
             message = f"no campaign has the target {other!r}"
             raise ValueError(message)

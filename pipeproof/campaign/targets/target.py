@@ -12,8 +12,10 @@ __all__ = ["Case", "Table", "Target", "Told"]
 class Case(NamedTuple):
     """A found case: the text of a spec and what is known of it.
 
-    `name` is that of its files, `what` one line on what is wrong, `key` that of the task that
-    found it. `rule` and `transport` are empty where it is no broken rule that was found.
+    `name` tells it from others, `what` is one line on what is wrong, `key` that of the task that
+    found it. `rule` and `transport` are empty where it is no broken rule that was found. `of` says
+    what it was made of, `command` what finds it again, `mutation` and `seed` how it was changed,
+    where it was, and `minimised` whether it was.
     """
 
     name: str
@@ -22,6 +24,11 @@ class Case(NamedTuple):
     key: str
     rule: str = ""
     transport: str = ""
+    of: str = ""
+    command: str = ""
+    mutation: str = ""
+    seed: int = 0
+    minimised: bool = False
 
 
 class Table(NamedTuple):
