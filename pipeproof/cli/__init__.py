@@ -1,5 +1,6 @@
 """The command line: one file a subcommand, imported when it is used."""
 
+import errno
 import importlib
 import os
 import sys
@@ -10,7 +11,7 @@ import click
 
 from pipeproof import __version__, plugins
 from pipeproof.cli._exits import Exit, TerminatedError, explained, stop_on_sigterm
-from pipeproof.cli._output import complain, quiet_pipe
+from pipeproof.cli._output import complain, is_unread, quiet_pipe
 from pipeproof.errors import InputError, did_you_mean, printable
 
 __all__ = ["ARGV", "COMPLETE", "GROUP", "main", "run"]
@@ -93,8 +94,10 @@ def _ended(error: Exception) -> int:
             complain(str(error))
         case click.Abort():
             return Exit.INTERRUPTED
-        case BrokenPipeError():
+        case BrokenPipeError() if is_unread():  # of the help: results are told without one
             return Exit.PROVED
+        case OSError(errno=errno.ENOSPC | errno.EDQUOT):
+            complain(f"nothing more can be written: {error.strerror}")
         case _:
             said, code = explained(error)
             complain(said)

@@ -2,7 +2,10 @@
 
 import io
 import os
+import select
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 import click
@@ -10,7 +13,17 @@ import click
 from pipeproof.cli._saved import put
 from pipeproof.reports._clean import inert
 
-__all__ = ["COLOURS", "complain", "emit", "printable_lines", "quiet_pipe", "save", "wants_colour"]
+__all__ = [
+    "COLOURS",
+    "complain",
+    "emit",
+    "emit_bytes",
+    "is_unread",
+    "printable_lines",
+    "quiet_pipe",
+    "save",
+    "wants_colour",
+]
 
 COLOURS = ("auto", "always", "never")
 _QUOTING = ("{", "[", "pipeproof:")
@@ -21,7 +34,7 @@ def emit(text: str, path: str | None = None) -> None:
     """Write a result to stdout, or to the file at `path`; a closed pipe is nobody's fault.
 
     Raises:
-        click.FileError: the file cannot be written.
+        click.ClickException: the file cannot be written, or nothing more to stdout.
     """
     if path is None:
         _write(sys.stdout, _without_commands(text))
@@ -76,23 +89,62 @@ def _printable(line: str) -> str:
 def _write(stream: TextIO, text: str) -> None:
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors="backslashreplace")
-    try:
+    with _told_to(stream):
         print(text, end="", file=stream, flush=True)
-    except BrokenPipeError:
+
+
+def emit_bytes(data: bytes) -> None:
+    """Write a result that is no text to stdout; a closed pipe is nobody's fault.
+
+    Raises:
+        click.ClickException: nothing more can be written there.
+    """
+    with _told_to(sys.stdout):
+        sys.stdout.buffer.write(data)
+        sys.stdout.flush()
+
+
+@contextmanager
+def _told_to(stream: TextIO) -> Iterator[None]:
+    """Let a stream fail: without a word where its reader is gone, or where it is stderr."""
+    try:
+        yield
+    except OSError as error:
         quiet_pipe()
+        if stream is sys.stdout and not isinstance(error, BrokenPipeError):
+            said = f"stdout cannot be written to: {error.strerror or 'it fails'}"
+            raise click.ClickException(said) from error
+
+
+def is_unread() -> bool:
+    """Whether stdout is a pipe whose reader is gone."""
+    if not hasattr(select, "poll"):
+        return False
+    asked = select.poll()
+    try:
+        asked.register(sys.stdout.fileno(), 0)
+        return any(event & select.POLLERR for _, event in asked.poll(0))
+    except (OSError, ValueError):  # it is no file
+        return False
 
 
 def quiet_pipe() -> None:
-    """Flush both streams; one whose reader is gone is led to nowhere, so that exit is quiet."""
+    """Flush both streams; one that takes nothing more is led to nowhere, so that exit is quiet."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except BrokenPipeError:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, stream.fileno())
-            os.close(nowhere)
+        except OSError:
+            _lead_nowhere(stream)
         except ValueError:  # closed by whoever embeds the command
             continue
+
+
+def _lead_nowhere(stream: TextIO) -> None:
+    with suppress(OSError, ValueError):  # it is no file
+        number = stream.fileno()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, number)
+        os.close(nowhere)
 
 
 def wants_colour(choice: str, path: str | None) -> bool:

@@ -1,11 +1,10 @@
 """Writes pictures of timelines, where matplotlib is."""
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from pipeproof.cli._output import save
+from pipeproof.cli._output import emit_bytes, save
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +33,6 @@ def plot(all_: "Sequence[Timed]", kind: str, path: str | None) -> None:
         raise click.ClickException(said) from error
     drawn = picture(all_, kind)
     if path is None:
-        sys.stdout.buffer.write(drawn)
+        emit_bytes(drawn)
         return
     save(drawn, path)

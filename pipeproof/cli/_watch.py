@@ -2,7 +2,6 @@
 
 import glob
 import os
-import select
 import signal
 import sys
 import time
@@ -15,7 +14,7 @@ import click
 
 from pipeproof.cli._exits import Exit
 from pipeproof.cli._inputs import expand
-from pipeproof.cli._output import complain
+from pipeproof.cli._output import complain, is_unread
 from pipeproof.errors import InputError
 
 __all__ = ["Watching", "watch_option", "watched"]
@@ -83,18 +82,6 @@ def watched(values: _V, check: Callable[[_V, set[str]], int]) -> int:
         if ended is not None:
             return ended
         first = False
-
-
-def _is_unread() -> bool:
-    """Whether stdout is a pipe whose reader is gone."""
-    if not hasattr(select, "poll"):
-        return False
-    asked = select.poll()
-    try:
-        asked.register(sys.stdout.fileno(), 0)
-        return any(event & select.POLLERR for _, event in asked.poll(0))
-    except (OSError, ValueError):  # it is no file
-        return False
 
 
 def _refuse(values: Watching) -> None:
@@ -214,7 +201,7 @@ def _until_changed(looked: _Looked, known: State) -> Exit | None:
     with _noted() as asked_to_end:
         try:
             while looked.states() == known:
-                if _is_unread():
+                if is_unread():
                     raise BrokenPipeError
                 _wait(looked.folders())
         except KeyboardInterrupt:

@@ -1,12 +1,14 @@
 """What goes to stdout holds no command of the runner that shows it."""
 
 import json
+import sys
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
 import yaml
 
-from pipeproof.cli import run
+from pipeproof.cli import run, show
 from pipeproof.cli._output import emit
 
 WORD = "##[add-mask]x"
@@ -68,3 +70,45 @@ def test_what_holds_no_command_is_printed_as_it_is(capsys: pytest.CaptureFixture
     for text in ('{"a": "# #[b] ##"}\n', "0F0,0B0\n", "digraph {}\n"):
         emit(text)
         assert capsys.readouterr().out == text
+
+
+class Stream(BytesIO):
+    """A stream that takes nothing."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__()
+        self.error = error
+
+    def write(self, data: object) -> int:
+        raise self.error
+
+
+@pytest.mark.parametrize("format_", ["text", "json", "svg"])
+def test_a_full_disk_behind_stdout_is_no_bug_and_no_verdict(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], format_: str
+) -> None:
+    error = OSError(28, "No space left on device")
+    monkeypatch.setattr(sys, "stdout", TextIOWrapper(Stream(error), write_through=True))
+
+    assert run(["show", f"{WORD}.yaml", "--format", format_]) == 2
+    assert run(["--help"]) == 2
+    told = capsys.readouterr().err
+    assert "stdout cannot be written to: No space left on device" in told
+    assert "Traceback" not in told
+
+
+def test_a_pipe_whose_reader_is_gone_changes_no_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    for format_ in ("text", "svg"):
+        monkeypatch.setattr(sys, "stdout", TextIOWrapper(Stream(BrokenPipeError(32, "gone"))))
+        assert run(["show", f"{WORD}.yaml", "--format", format_]) == 1
+
+
+def test_a_broken_pipe_of_something_else_is_never_success(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def breaks(*_: object) -> None:
+        raise BrokenPipeError(32, "a child is gone")
+
+    monkeypatch.setattr(show, "sources", breaks)
+    assert run(["show", f"{WORD}.yaml"]) == 101
+    assert "a child is gone" in capsys.readouterr().err
