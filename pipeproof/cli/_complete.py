@@ -18,7 +18,7 @@ __all__ = ["complete_all"]
 Words = Callable[[], Mapping[str, str]]
 """Returns what may be written, each with a few words on it."""
 
-_FILES = ("FILE", "PATH", "TRACE", "RESULT", "CERTIFICATE")
+_FILES = ("FILE", "PATH", "TRACE", "RESULT", "CERTIFICATE", "ARCHIVE")
 
 
 class _OneOf(click.types.StringParamType):

@@ -147,6 +147,7 @@ def test_every_parameter_is_completed_or_free(completed: Completed) -> None:
     free = {
         *("--reason", "--object", "--skew", "--tolerance", "--unit", "--inject"),
         *("--places", "--cache-dir"),
+        *("--run", "--stored", "--expected-commit"),
     }
     plain = {
         param.opts[-1]
