@@ -6,11 +6,11 @@
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pipeproof.campaign.mutate import mutations, perform
+from pipeproof.campaign.mutate import describe, mutations, perform
 from pipeproof.campaign.task import Json
 
 ROOT = Path(__file__).parents[2]
@@ -62,15 +62,19 @@ def surveyed() -> Iterator[tuple[str, str, dict[str, Json]]]:
             yield mutation, name, dict(perform({"text": text, "mutation": mutation, "seed": 0}))
 
 
-def table() -> str:
-    """Return the table."""
+def counted(answered: Iterable[tuple[str, str, list[str]]]) -> dict[str, Tally]:
+    """Return what became of mutants, given as mutation, verdict and first rules."""
     tallies = {name: Tally() for name in mutations()}
-    for mutation, _, answer in surveyed():
-        if answer["applies"]:
-            tallies[mutation].verdicts[str(answer["verdict"])] += 1
-            tallies[mutation].rules.update(firsts(answer))
+    for mutation, verdict, rules in answered:
+        tallies[mutation].verdicts[verdict] += 1
+        tallies[mutation].rules.update(rules)
+    return tallies
+
+
+def table(tallies: dict[str, Tally]) -> str:
+    """Return the table."""
     lines = [
-        "| mutation | mutants | refuted | unknown | broken first, most often |",
+        "| mutation | what it does | mutants | refuted | broken first, most often |",
         "|---|---|---|---|---|",
     ]
     for name, tally in tallies.items():
@@ -78,19 +82,31 @@ def table() -> str:
         share = f"{round(100 * tally.verdicts['refuted'] / every)} %" if every else "-"
         rules = sorted(tally.rules.items(), key=lambda each: (-each[1], each[0]))[:SHOWN]
         said = ", ".join(rule for rule, _ in rules) or "-"
-        lines.append(f"| `{name}` | {every} | {share} | {tally.verdicts['unknown']} | {said} |")
+        lines.append(f"| `{name}` | {describe(name)[:-1]} | {every} | {share} | {said} |")
+    every = sum(tally.verdicts.total() for tally in tallies.values())
+    refuted = sum(tally.verdicts["refuted"] for tally in tallies.values())
+    lines.append(f"| all | | {every} | {round(100 * refuted / every)} % | |")
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    """Print the table, or one mutant a line."""
-    if "--lines" not in sys.argv:
-        sys.stdout.write(table())
-        return
+def answers() -> Iterator[tuple[str, str, str, list[str]]]:
+    """Yield mutation, schedule, verdict and first rules of each mutant."""
     for mutation, name, answer in surveyed():
         if answer["applies"]:
-            told = [mutation, name, answer["verdict"], firsts(answer)]
-            sys.stdout.write(f"{json.dumps(told)}\n")
+            yield mutation, name, str(answer["verdict"]), firsts(answer)
+
+
+def main() -> None:
+    """Print the table, or one mutant a line; `--from FILE` makes the table of such lines."""
+    if "--lines" in sys.argv:
+        for each in answers():
+            sys.stdout.write(f"{json.dumps(each)}\n")
+        return
+    found: Iterable[tuple[str, str, str, list[str]]] = answers()
+    if "--from" in sys.argv:
+        lines = Path(sys.argv[-1]).read_text(encoding="utf-8").splitlines()
+        found = [json.loads(line) for line in lines]
+    sys.stdout.write(table(counted((name, verdict, rules) for name, _, verdict, rules in found)))
 
 
 if __name__ == "__main__":

@@ -132,6 +132,13 @@ def test_each_is_described_in_one_sentence(name: str) -> None:
     assert describe(name).endswith(".")
 
 
+def test_every_mutation_stands_in_the_documentation_as_it_is_described() -> None:
+    page = (ROOT / "docs" / "hunt.md").read_text(encoding="utf-8")
+    wanted = [f"| `{name}` | {describe(name)[:-1]} | " for name in mutations()]
+
+    assert [row for row in wanted if row not in page] == []
+
+
 def test_a_name_that_is_no_mutation_is_refused() -> None:
     schedule = read(KNOWN).schedule
 
