@@ -95,11 +95,11 @@ def test_each_task_is_of_one_shard(of: int) -> None:
 def test_the_report_is_the_same_for_any_workers_order_shards_and_interruptions(
     opened: Callable[[str], Store],
 ) -> None:
-    tasks = judging(24)
+    tasks = judging(9)
     shuffled = Random(1).sample(tasks, len(tasks))
     with opened("whole") as whole, opened("workers") as workers, opened("merged") as merged:
         ran = campaign(tasks, whole, Inline(), LIMITS)
-        campaign(shuffled[:7], workers, Local(1), LIMITS)
+        campaign(shuffled[:3], workers, Local(1), LIMITS)
         assert campaign(shuffled, workers, Local(3), LIMITS)._replace(before=0) == ran
         for number in (1, 2, 3):
             with opened(str(number)) as part:
