@@ -120,12 +120,14 @@ class Seat:
         return self.future.done() or late
 
     def end(self) -> Ended | None:
-        """Return how the task has ended; None if it had not begun and is begun anew."""
+        """Return how the task has ended; None if it is begun anew, for it was not its fault."""
         try:
             return self.future.result(timeout=0)
         except (TimeoutError, ProcessExpired, BrokenProcessPool) as error:
+            took = time.monotonic() - self._began
             self._give_up()
-            if isinstance(error, BrokenProcessPool) and self._tries == 1:
+            clock_jumped = isinstance(error, TimeoutError) and took < self.limits.seconds
+            if self._tries == 1 and (clock_jumped or isinstance(error, BrokenProcessPool)):
                 self._start()
                 return None
             return self._failed(error)

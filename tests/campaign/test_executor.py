@@ -1,5 +1,7 @@
 """Every executor runs every task once, and a task that goes wrong is the only one that is lost."""
 
+import time
+
 import pytest
 
 from pipeproof.campaign._inline import Inline
@@ -61,6 +63,21 @@ def test_workers_are_kept_from_one_task_to_the_next() -> None:
     pids = {str(each.answer) for each in Local(2, perform).run(tasks, LIMITS)}
 
     assert 1 <= len(pids) <= 2
+
+
+def test_a_clock_that_is_set_forward_ends_no_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, began = time.time, time.monotonic()
+    seen: list[bool] = []
+
+    def jumps() -> float:
+        seen.append(time.monotonic() - began > 1)
+        return real() + 3600 * seen[-1]
+
+    monkeypatch.setattr(time, "time", jumps)
+    ended = list(Local(1, perform).run([task("slow", 1500), *squares(3)], LIMITS))
+
+    assert any(seen)
+    assert [each.outcome for each in ended] == ["done"] * 4
 
 
 @pytest.mark.parametrize("workers", [0, -1])

@@ -149,7 +149,9 @@ def test_a_signal_ends_a_campaign_and_its_workers_and_loses_nothing(
         assert nothing_is_left(process.pid)
     assert said == ""
     with Store.existing(store) as opened:
-        assert opened.done() == set(ACKNOWLEDGED.findall(output))
+        unsaid = opened.done() - set(ACKNOWLEDGED.findall(output))
+        assert opened.done() >= set(ACKNOWLEDGED.findall(output))
+        assert len(unsaid) <= 1  # the signal may come between the two
         assert opened.damaged == 0
 
 
