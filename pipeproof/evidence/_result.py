@@ -48,7 +48,7 @@ def entries(result: bytes) -> Sequence[Mapping[str, Json]]:
         ValueError: it is no result.
     """
     try:
-        found: Json = json.loads(result)
+        found: Json = json.loads(result, object_pairs_hook=_unique)
     except RecursionError as error:
         message = "it nests too deeply"
         raise Malformed(message) from error
@@ -96,6 +96,14 @@ def expected_exit(found: Sequence[Summary]) -> set[int]:
     if "refuted" in words:
         return {1}
     return {3} if "unknown" in words else {0, 5}
+
+
+def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        message = "a key stands twice in one object"
+        raise Malformed(message)
+    return found
 
 
 def _number(value: Json) -> int:

@@ -125,10 +125,11 @@ def verify(contents: Mapping[str, bytes], now: Now, again: Again | None = None) 
     try:
         manifest = read(contents[MANIFEST])
         predicate = table(manifest["predicate"])
-        same = predicate["tool"] == tool()
-        found = checked(manifest, contents, again if same else None)
+        found = checked(manifest, contents, again, same=predicate["tool"] == tool())
     except Malformed as error:
         return _tampered(str(error))
+    except RecursionError:
+        return _tampered("something in it nests too deeply")
     reasons = _reasons(predicate, now)
     status = reasons[0].status if reasons else Status.FRESH
     return Verified(status, tuple(reasons), predicate, tuple(found), now.commit)

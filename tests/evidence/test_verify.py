@@ -341,6 +341,40 @@ def test_options_that_nobody_can_give_are_found(made: Made, option: str, said: s
     assert said in refused(resealed(made.files, strange), made)
 
 
+def test_what_another_build_words_otherwise_is_not_taken_for_tampering(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def worded(predicate: dict[str, Json]) -> None:
+        predicate["boundaries"]["not_validated"] = ["all but this"]  # type: ignore[index]
+
+    files = resealed(made.files, worded)
+    assert refused(files, made, judges=False) == "its boundaries are others"
+    monkeypatch.setattr(environment, "source", lambda: OTHER)
+    assert verify(files, made.now).status is Status.TOOL_DIFFERS
+
+    def wider(predicate: dict[str, Json]) -> None:
+        predicate["boundaries"]["sizes"]["ranks"] = 64  # type: ignore[index, call-overload]
+
+    assert refused(resealed(made.files, wider), made) == "its boundaries are others"
+
+
+def test_a_result_that_two_readers_read_otherwise_is_found(made: Made) -> None:
+    twice = made.files["results/check.json"].replace(
+        b'"verdict": "refuted",', b'"verdict": "proved", "verdict": "refuted",', 1
+    )
+    files = resealed({**made.files, "results/check.json": twice})
+
+    assert refused(files, made, judges=False).endswith("a key stands twice in one object")
+
+
+def test_what_nests_too_deeply_is_tampered_with(made: Made) -> None:
+    for depth in (500, 100_000):
+        deep = b'{"schema": "pipeproof.result/1", "files": ' + b"[" * depth + b"]" * depth + b"}"
+        files = resealed({**made.files, "results/check.json": deep})
+
+        assert verify(files, made.now, afresh).status is Status.TAMPERED
+
+
 def test_an_input_outside_of_the_repository_is_found_before_it_is_looked_for(made: Made) -> None:
     def away(predicate: dict[str, Json]) -> None:
         for each in (predicate["inputs"][0], predicate["schedules"][0]):  # type: ignore[index]
