@@ -52,8 +52,8 @@ class _Judge:
     It remembers what it has judged, and `best`, the last draft of which it said so.
     """
 
-    def __init__(self, document: Document, rule: str, budget: int) -> None:
-        self.rule, self.budget, self.spent = rule, budget, 0
+    def __init__(self, document: Document, rule: str, budget: int, spent: int) -> None:
+        self.rule, self.budget, self.spent = rule, budget, spent
         self.best = draft_of(document.schedule)
         self._codes: frozenset[str] = frozenset()
         self._document = document
@@ -128,7 +128,8 @@ def minimise(
         budget: how many schedules may be judged.
 
     Returns:
-        None where the rule is not broken first under any of the transports.
+        None where the rule is not broken first under any of the transports, or not any more once
+        messages are written out.
 
     Raises:
         UnsupportedFeatureError: it cannot be lowered.
@@ -142,8 +143,10 @@ def minimise(
     own = {each.name: each for each in document.schedule.transports}
     transport = own.get(under.transport) or named(under.transport)[0]
     schedule = replace(lowered.schedule, transports=(transport,))
-    judge = _Judge(replace(lowered, schedule=schedule), under.first, budget)
-    judge.spent = len(found.under)
+    spent = len(found.under)
+    judge = _Judge(replace(lowered, schedule=schedule), under.first, max(budget, spent + 1), spent)
+    if not judge.holds(judge.start(judge.best)):
+        return None  # what lowering adds cannot be written so that it shows this
     try:
         _search(document, judge)
         complete = True
@@ -157,7 +160,7 @@ def minimise(
 
 def _search(document: Document, judge: _Judge) -> None:
     """Look for the smallest until nothing changes any more; it is the judge's best."""
-    draft = judge.start(judge.best)
+    draft = judge.best
     for smaller in smaller_shapes(document):
         made = draft_of(written_out(smaller).schedule)
         made.transports = draft.transports

@@ -142,6 +142,14 @@ def test_where_no_judgement_is_left_the_smallest_so_far_is_returned() -> None:
     assert judged(read(found.text)).first(found.transport) == found.rule
 
 
+def test_the_original_is_judged_as_it_is_written_whatever_the_budget() -> None:
+    found = minimise(illegal("crossed-sends"), budget=0)
+
+    assert found is not None
+    assert not found.complete
+    assert judged(read(found.text)).first(found.transport) == "PP301"
+
+
 def test_a_rule_that_is_not_broken_first_is_not_found() -> None:
     assert minimise(illegal("crossed-sends"), "PP202") is None
     assert minimise(read("pipeproof: 1\nmicrobatches: 1\nranks: [0F0]\n")) is None
