@@ -24,7 +24,7 @@ from pipeproof.cli._exits import Exit
 from pipeproof.errors import UsageError
 from tests.campaign.conforming import LIMITS, conforms, loses_only, stops_early
 from tests.campaign.kinds import LETHAL, perform, squares
-from tests.campaign.test_survival import (
+from tests.campaign.test_campaign_survival import (
     ACKNOWLEDGED,
     ROOT,
     nothing_is_left,

@@ -1,7 +1,7 @@
 """What a campaign has acknowledged survives its end, however it comes; nothing is left running.
 
 The long form, fifty ends by `kill -9` of two campaigns:
-`python -m pytest -m slow tests/campaign/test_survival.py -s`.
+`python -m pytest -m slow tests/campaign/test_campaign_survival.py -s`.
 """
 
 import os
