@@ -1,6 +1,6 @@
 """From what an engine decided to what is said: places, traces, sentences."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -19,7 +19,7 @@ _END = "end of program"
 
 def violations(model: Model, decision: Decision) -> tuple[Violation, ...]:
     """Return what is broken, first first; a copy's fault that the first copy has is told once."""
-    frame, telling = model.frame, _Telling(model)
+    frame, telling = model.frame, _Telling(model, (each.trace for each in decision.broken))
     told: set[tuple[object, ...]] = set()
     found: list[Violation] = []
     for broken in decision.broken:
@@ -81,25 +81,23 @@ def _ordinal(frame: Frame, row: int) -> int:
 
 def trace(model: Model, events: list[int]) -> Iterator[TraceStep]:
     """Yield the events of an execution in words."""
-    return iter(_Telling(model).steps(np.asarray(events, np.int64)))
+    shown = np.asarray(events, np.int64)
+    return iter(_Telling(model, (shown,)).steps(shown))
 
 
 class _Telling:
-    """Tells the events of a model; what was told once is told again, not made again."""
+    """Tells the events of some executions, each event once."""
 
-    def __init__(self, model: Model) -> None:
-        self._frame = model.frame
+    def __init__(self, model: Model, traces: Iterable[IntArray]) -> None:
+        frame = self._frame = model.frame
         self._told: dict[int, TraceStep] = {}
-        self._values: dict[int, str] = {}
+        events = distinct(np.concatenate((np.zeros(0, np.int64), *traces)))
+        self._tell_instructions(events[events < frame.ends])
+        for event in events[(events >= frame.ends) & (events < frame.first_transfer)].tolist():
+            self._told[event] = TraceStep(_END, "done", *frame.place(Spot(event, -1)))
+        self._tell_transfers(events[events >= frame.first_transfer])
 
     def steps(self, events: IntArray) -> tuple[TraceStep, ...]:
-        fresh = [event for event in distinct(events).tolist() if event not in self._told]
-        new = np.asarray(fresh, np.int64)
-        frame = self._frame
-        self._tell_instructions(new[new < frame.ends])
-        for event in new[(new >= frame.ends) & (new < frame.first_transfer)].tolist():
-            self._told[event] = TraceStep(_END, "done", *frame.place(Spot(event, -1)))
-        self._tell_transfers(new[new >= frame.first_transfer])
         return tuple(map(self._told.__getitem__, events.tolist()))
 
     def _tell_instructions(self, events: IntArray) -> None:
@@ -122,6 +120,7 @@ class _Telling:
         send, receive = pairing.send[transfer], pairing.receive[transfer]
         row = np.where((arrived == 1) | (send < 0), receive, send)
         made = np.where(send >= 0, send, receive)
+        texts: dict[int, str] = {}
         for event, here, value, rank, position in zip(
             events.tolist(),
             arrived.tolist(),
@@ -130,10 +129,10 @@ class _Telling:
             self._positions(row),
             strict=True,
         ):
-            if value not in self._values:
-                self._values[value] = frame.ops.value_text(value)
+            if value not in texts:
+                texts[value] = frame.ops.value_text(value)
             phase = "arrived" if here else "drained"
-            self._told[event] = TraceStep(self._values[value], phase, rank, position)
+            self._told[event] = TraceStep(texts[value], phase, rank, position)
 
     def _positions(self, rows: IntArray) -> list[int]:
         """Return positions that run on over the copies of a program."""
