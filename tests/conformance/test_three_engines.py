@@ -20,8 +20,8 @@ from tests.interpreter.mutations import RULES, mutants
 from tests.properties.certifying import certified_text, rechecked, rejected
 from tests.properties.test_against_machine import overlaps_compared
 
-DRAWN, MUTANTS = 260, 5  # in the suite: drawn schedules, and mutants of each rule
-MANY_DRAWN, MANY_MUTANTS, BLOCK = 5_200, 100, 260
+DRAWN, MUTANTS = 150, 5  # in the suite: drawn schedules, and mutants of each rule
+MANY_DRAWN, MANY_MUTANTS, BLOCK = 5_200, 100, 130
 ALL = api.Asked(engine=api.ALL)
 STORED = ("PP501", "PP502", "PP503", "PP504", "PP505")
 CHOICES = ("CHOOSE", "from=any", '"take"')
@@ -130,12 +130,12 @@ def test_a_third_of_the_schedules_leaves_something_to_the_runtime() -> None:
     assert 3 * len(chosen) >= len(texts)
 
 
-@pytest.mark.parametrize("low", range(0, DRAWN, 65))
+@pytest.mark.parametrize("low", range(0, DRAWN, 50))
 def test_engines_agree_on_drawn_schedules(low: int) -> None:
-    found = Counter(map(judged, drawn(range(low, low + 65))))
+    found = Counter(map(judged, drawn(range(low, low + 50))))
 
-    assert found["refuted"] > 40, found
-    assert found["none"] < 20, found
+    assert found["refuted"] > 30, found
+    assert found["none"] < 15, found
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -151,7 +151,7 @@ def test_engines_and_state_machine_see_the_same_accesses_overlap() -> None:
     found = overlaps_compared(texts)
 
     assert found["every state"] > 0.9 * found["compared"], found
-    assert found["overlapping"] > 10, found
+    assert found["overlapping"] > 5, found
 
 
 @pytest.mark.slow

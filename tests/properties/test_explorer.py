@@ -201,18 +201,18 @@ def test_a_cost_counts_what_happens_before_in_every_execution() -> None:
 
 
 def test_explorer_and_graph_agree_on_random_programs() -> None:
-    made = drawn(range(400), ranks=(2, 4), messages=(1, 7))
+    made = drawn(range(200), ranks=(2, 4), messages=(1, 7))
 
-    assert 250 < sum(bool(agree(each).broken) for each in made) < 380
+    assert 120 < sum(bool(agree(each).broken) for each in made) < 190
 
 
 def test_explorer_and_graph_agree_on_storage() -> None:
     found = Counter[str]()
-    for made in stored(range(90)):
+    for made in stored(range(45)):
         decision = agree(made)
         found.update({each.rule.code for each in decision.broken} or {"proved"})
-    assert all(found[code] > 5 for code in ("PP501", "PP502", "PP503", "PP504", "PP505"))
-    assert all(found[code] > 5 for code in ("PP301", "PP506", "proved"))
+    assert all(found[code] > 2 for code in ("PP501", "PP502", "PP503", "PP504", "PP505"))
+    assert all(found[code] > 2 for code in ("PP301", "PP506", "proved"))
 
 
 @pytest.mark.slow

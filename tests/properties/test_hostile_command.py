@@ -27,7 +27,7 @@ MANY = settings(
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
-FEW = settings(MANY, max_examples=200)
+FEW = settings(MANY, max_examples=100)
 SPEC = """\
 pipeproof: 1
 stages: 2
