@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -187,14 +188,14 @@ def test_every_flipped_bit_of_every_byte_is_found(made: Made) -> None:
 
 
 def test_a_flip_on_disk_is_found(made: Made, tmp_path: Path) -> None:
-    for name in made.files:
-        if made.files[name]:
-            folder = tmp_path / "copy"
-            for each, data in flipped(made.files, name, len(made.files[name]) // 2).items():
-                (folder / each).parent.mkdir(parents=True, exist_ok=True)
-                (folder / each).write_bytes(data)
-
+    folder = shutil.copytree(made.folder, tmp_path / "copy")
+    for name, data in made.files.items():
+        if data:
+            (folder / name).write_bytes(flipped(made.files, name, len(data) // 2)[name])
             assert verify_at(str(folder), made.now).status is Status.TAMPERED, name
+            (folder / name).write_bytes(data)
+
+    assert verify_at(str(folder), made.now).status is Status.FRESH
 
 
 def test_a_file_more_less_or_renamed_is_found(made: Made) -> None:
