@@ -179,6 +179,9 @@ def written_out(document: Document) -> Document:
 def mutant(body: Mapping[str, Json]) -> Document | None:
     """Return the mutant that a task speaks of, as written; None where it does not apply.
 
+    Of a computation order computations change, and messages are written out behind them; where
+    nothing is left of the change then, such as of a coefficient, it is made behind them.
+
     Args:
         body: `text`, a spec; `mutation`, its name; `seed`; and `written-out: 1` where messages
             are to be written out before, not after.
@@ -187,16 +190,25 @@ def mutant(body: Mapping[str, Json]) -> Document | None:
         InputError: the text is no spec.
         UnsupportedFeatureError: it cannot be lowered, before or after.
     """
-    document = read(text_of(body, "text"))
-    if number_of(body, "written-out"):
-        document = written_out(document)
-    changed = mutate(document.schedule, text_of(body, "mutation"), number_of(body, "seed") or 0)
-    if changed is None:
-        return None
-    other = replace(document, schedule=changed, places=OnePlace(), expect=())
+    document = replace(read(text_of(body, "text")), expect=())
+    name, seed = text_of(body, "mutation"), number_of(body, "seed") or 0
+    whole = written_out(document)
+    if not number_of(body, "written-out") and document.schedule.lowering != "as-written":
+        changed = mutate(document.schedule, name, seed)
+        if changed is None:
+            return None
+        other = _written(replace(document, schedule=changed))
+        if other is None or write_spec(other, None) != write_spec(whole, None):
+            return other
+    changed = mutate(whole.schedule, name, seed)
+    return None if changed is None else _written(replace(whole, schedule=changed))
+
+
+def _written(document: Document) -> Document | None:
+    """Return a document as it reads once it is written; None where no file says this."""
     try:
-        return read(write_spec(written_out(other), None))
-    except (InputError, UnsupportedFeatureError):  # no file says this
+        return read(write_spec(written_out(replace(document, places=OnePlace())), None))
+    except (InputError, UnsupportedFeatureError):
         return None
 
 

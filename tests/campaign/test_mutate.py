@@ -211,6 +211,15 @@ def test_a_known_schedule_is_changed_before_or_after_its_messages_stand_there() 
     assert len(after.schedule.operations) == len(whole.operations) - 1
 
 
+def test_what_messages_would_write_over_is_changed_behind_them() -> None:
+    found = mutant({"text": KNOWN, "mutation": "wrong-coefficient", "seed": 0})
+
+    assert found is not None
+    every = [each for rank in (0, 1) for each in found.schedule.operations.program(rank)]
+    assert [each for each in every if " c=" in each]
+    assert len(every) == len(written_out(read(KNOWN)).schedule.operations)
+
+
 def test_a_mutant_of_a_known_schedule_is_written_with_its_messages() -> None:
     found = mutant({"text": KNOWN, "mutation": "swap", "seed": 1})
 
