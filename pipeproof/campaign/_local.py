@@ -11,11 +11,11 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from multiprocessing import forkserver
 from multiprocessing.context import BaseContext
-from threading import Thread
+from threading import Event, Thread
 
 from pebble import ProcessExpired, ProcessPool
 
-from pipeproof.campaign.executor import Ended, Limits, Perform, attempt
+from pipeproof.campaign.executor import TOO_MUCH, Ended, Limits, Perform, attempt
 from pipeproof.campaign.task import Task
 from pipeproof.campaign.work import perform as by_kind
 
@@ -24,6 +24,9 @@ __all__ = ["GRACE", "Local", "Seat"]
 _RECYCLED = 500  # tasks after which a worker gives way to a new one
 GRACE = 30.0  # seconds beyond the guard after which a worker is given up
 _LOOK = 1.0  # seconds between two looks at whether one is to be given up
+_OFTEN = 0.02  # seconds between two looks at the memory of a worker
+_BEHIND = 1 << 30  # bytes beyond the guard at which the system's own limit stands
+_TOO_MUCH = 86  # the exit code of a worker that held too much
 _JOIN = 5.0  # seconds that a worker has to end
 _JUDGES = "pipeproof.campaign.judged"  # what most tasks import
 _LOST = "its worker was lost"
@@ -134,6 +137,8 @@ class Seat:
 
     def _failed(self, error: Exception) -> Ended:
         match error:
+            case ProcessExpired() if int(error.exitcode) == _TOO_MUCH:
+                return Ended(self._task, "memory", None, TOO_MUCH)
             case ProcessExpired():
                 ending = _ending(int(error.exitcode))
                 killed = ending in {"SIGKILL", "SIGTERM"}
@@ -224,18 +229,39 @@ def _guarded(perform: Perform, task: Task, memory: int) -> Ended:
 
 @contextmanager
 def _memory(most: int) -> Iterator[None]:
-    """Allow so many bytes of address space beyond what this process has."""
-    if sys.platform != "linux":  # elsewhere the limit does not hold
+    """End this process when it holds so many bytes more than now.
+
+    A limit of the system alone would not do: what runs into it raises whatever it likes, and an
+    engine that takes that for an answer would make the answer depend on the guard. It stands far
+    behind, for what asks for too much at once.
+    """
+    if sys.platform != "linux":
         yield
         return
     import resource  # noqa: PLC0415  not there on every system
 
     before, hard = resource.getrlimit(resource.RLIMIT_AS)
-    with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123
-        has = int(file.read().split()[0]) * resource.getpagesize()
-    most += has
-    resource.setrlimit(resource.RLIMIT_AS, (most if hard < 0 else min(most, hard), hard))
+    size, resident = _held()
+    behind = size + 2 * most + _BEHIND
+    resource.setrlimit(resource.RLIMIT_AS, (behind if hard < 0 else min(behind, hard), hard))
+    done = Event()
+    Thread(target=_look_at_memory, args=(resident + most, done), daemon=True).start()
     try:
         yield
     finally:
+        done.set()
         resource.setrlimit(resource.RLIMIT_AS, (before, hard))
+
+
+def _look_at_memory(most: int, done: Event) -> None:
+    while not done.wait(_OFTEN):
+        if _held()[1] > most:
+            os._exit(_TOO_MUCH)
+
+
+def _held() -> tuple[int, int]:
+    """Return how many bytes of address space this process has, and how many of memory."""
+    with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123  many times a second
+        size, resident, *_ = map(int, file.read().split())
+    page = os.sysconf("SC_PAGE_SIZE")
+    return size * page, resident * page

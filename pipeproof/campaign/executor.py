@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple, Protocol, get_args
 
 from pipeproof.campaign.task import Json, Task, canonical
 
-__all__ = ["OUTCOMES", "Ended", "Executor", "Limits", "Outcome", "Perform", "attempt"]
+__all__ = ["OUTCOMES", "TOO_MUCH", "Ended", "Executor", "Limits", "Outcome", "Perform", "attempt"]
 
 Outcome = Literal["done", "killed", "timeout", "memory", "crashed"]
 """How a task ends.
@@ -23,8 +23,8 @@ Perform = Callable[[Task], Mapping[str, Json]]
 class Limits(NamedTuple):
     """The outer guards of one task; budgets of the task itself stand in its body.
 
-    `seconds` are of wall clock; `memory` is bytes of address space beyond what the worker has
-    when the task begins.
+    `seconds` are of wall clock; `memory` is bytes of memory beyond what the worker holds when the
+    task begins.
     """
 
     seconds: float
@@ -57,11 +57,12 @@ def attempt(perform: Perform, task: Task) -> Ended:
         answer = perform(task)
         canonical(answer)
     except MemoryError:
-        return Ended(task, "memory", None, "it asked for more memory than it may have")
+        return Ended(task, "memory", None, TOO_MUCH)
     except Exception as error:
         said = " ".join(f"{type(error).__name__}: {error}".split())
         return Ended(task, "crashed", None, said[:_LONGEST].rstrip(": "))
     return Ended(task, "done", answer, "")
 
 
+TOO_MUCH = "it asked for more memory than it may have"
 _LONGEST = 500  # characters of what a task that crashed says

@@ -11,6 +11,7 @@ __all__ = ["LIMITS", "conforms", "loses_only", "stops_early"]
 LIMITS = Limits(20.0, 1 << 30)
 ENDS: dict[str, Outcome] = {
     "abort": "crashed",
+    "grow": "memory",
     "hang": "timeout",
     "hog": "memory",
     "kill": "killed",
@@ -36,7 +37,10 @@ def conforms(executor: Executor) -> None:
 
 def loses_only(executor: Executor, kind: str) -> None:
     """A task that ends its worker, or takes more than it may, is the only one without an answer."""
-    limits = Limits(1.0 if kind == "hang" else LIMITS.seconds, LIMITS.memory)
+    limits = {
+        "hang": Limits(1.0, LIMITS.memory),
+        "grow": Limits(LIMITS.seconds, 64 << 20),
+    }.get(kind, LIMITS)
     lethal = task(kind, 3)
     tasks = [*squares(6), lethal, *squares(14)[6:]]
 

@@ -10,7 +10,7 @@ from pipeproof.campaign.task import Json, Task
 
 __all__ = ["LETHAL", "perform", "squares", "task"]
 
-LETHAL = ("abort", "hang", "hog", "kill", "leave", "segfault")
+LETHAL = ("abort", "grow", "hang", "hog", "kill", "leave", "segfault")
 MUCH = 1 << 42  # bytes
 
 
@@ -31,6 +31,18 @@ def perform(task: Task) -> Mapping[str, Json]:
 def _slow(milliseconds: int) -> Mapping[str, Json]:
     time.sleep(milliseconds / 1000)
     return {"slept": milliseconds}
+
+
+def _grow(_: int) -> Mapping[str, Json]:
+    """Ask for more and more, and take it for an answer that there is no more."""
+    held: list[bytearray] = []
+    try:
+        while len(held) < 4000:
+            held.append(bytearray(b"x" * (1 << 20)))
+            time.sleep(0.001)
+    except Exception as error:
+        return {"found": type(error).__name__}
+    return {"grew": len(held)}
 
 
 def _kill(_: int) -> Mapping[str, Json]:
@@ -81,6 +93,7 @@ def _half(number: int) -> Mapping[str, Json]:
 KINDS: Mapping[str, Callable[[int], Mapping[str, Json]]] = {
     "abort": _abort,
     "deep": _deep,
+    "grow": _grow,
     "half": _half,
     "hang": _hang,
     "hog": lambda _: {"size": len(bytearray(MUCH))},
