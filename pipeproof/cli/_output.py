@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import select
 import sys
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ __all__ = [
 COLOURS = ("auto", "always", "never")
 _QUOTING = ("{", "[", "pipeproof:")
 """How JSON and specs begin, whose texts are quoted as in JSON."""
+_SCRIPT = re.compile(r"(<script\b.*?</script>)", re.DOTALL)
 
 
 def emit(text: str, path: str | None = None) -> None:
@@ -51,7 +53,14 @@ def _without_commands(text: str) -> str:
         return text
     if text.startswith(_QUOTING):
         return text.replace("##[", "#\\u0023[")
-    return text.replace("##[", "&#35;#[") if text.startswith("digraph") else text
+    if text.startswith("<"):
+        return "".join(_escaped(part) for part in _SCRIPT.split(text))
+    return _escaped(text) if text.startswith("digraph") else text
+
+
+def _escaped(markup: str) -> str:
+    is_script = markup.startswith("<script")
+    return markup.replace("##[", "#\\u0023[" if is_script else "&#35;#[")
 
 
 def save(data: bytes, path: str) -> None:

@@ -10,6 +10,7 @@ import yaml
 
 from pipeproof.cli import run, show
 from pipeproof.cli._output import emit
+from tests.reports.paged import data_of
 
 WORD = "##[add-mask]x"
 SPEC = """\
@@ -64,6 +65,27 @@ def test_a_spec_and_a_picture_on_stdout_hold_no_command(
     shown = capsys.readouterr().out
     assert "##[" not in shown
     assert "&#35;#[add-mask]x.yaml" in shown
+
+
+def plain(markup: str) -> str:
+    return markup.replace("&#35;#[", "##[").replace("#\\u0023[", "##[")
+
+
+@pytest.mark.parametrize("format_", ["html", "junit"])
+def test_markup_on_stdout_says_the_same_without_a_command(
+    capsys: pytest.CaptureFixture[str], format_: str
+) -> None:
+    assert run(["check", f"{WORD}.yaml", "--format", format_]) == 1
+    shown = capsys.readouterr().out
+    assert run(["check", f"{WORD}.yaml", "--format", format_, "-o", "a.txt"]) == 1
+    written = Path("a.txt").read_text()
+
+    assert "##[" not in shown
+    assert "add-mask" in shown
+    assert plain(shown) == plain(written)
+    if format_ == "html":
+        assert "##[" in written
+        assert str(data_of(shown)["files"][0]["path"].text) == f"{WORD}.yaml"
 
 
 def test_what_holds_no_command_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
