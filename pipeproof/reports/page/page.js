@@ -163,6 +163,7 @@ class App {
     if (!this.scene || this.pending) return;
     this.pending = requestAnimationFrame(() => {
       this.pending = 0;
+      if (!this.scene) return; // another file is being opened since
       if (this.isOnPaper) this.paint(paperCamera(this), 2);
       else this.paint();
     });
@@ -188,7 +189,7 @@ class App {
     const { grid } = this;
     this.waiting = setTimeout(async () => {
       await grid.more();
-      if (grid !== this.grid) return;
+      if (grid !== this.grid || !this.scene) return;
       fillTable(this);
       if (!this.told && grid.group.some((group) => group >= 0)) this.draw();
       this.told = true;

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from tests.reports.page.made import Arrow, Json, Made, page_data
+from tests.reports.page.made import Arrow, Json, Made
 
 __all__ = ["CASES", "crossed", "gpipe", "hostile"]
 
@@ -196,8 +196,3 @@ CASES: Mapping[str, Callable[[], Made]] = MappingProxyType(
         "wide": lambda: gpipe(16, 12),
     }
 )
-
-
-def of(name: str) -> str:
-    """Return the data of a page of a case."""
-    return page_data(CASES[name]().file())

@@ -11,7 +11,8 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
 from pipeproof.reports._page import page as page_of
-from tests.reports.page.cases import of
+from tests.reports.page.cases import CASES
+from tests.reports.page.made import page_data
 
 WIDTH, HEIGHT = 1000, 640
 FLAGS = (
@@ -23,9 +24,10 @@ FLAGS = (
 )
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
-AGAIN = """() => {
+FONT = "data:font/woff2;"
+AGAIN = """(hash) => {
   document.activeElement.blur();
-  document.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
+  document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
   const search = document.getElementById("search");
   search.value = "";
   search.dispatchEvent(new Event("input"));
@@ -34,8 +36,13 @@ AGAIN = """() => {
     if (button.getAttribute("aria-pressed") !== wanted) button.click();
   }
   document.getElementById("view").scrollTo(0, 0);
-  location.hash = "#again";
-}"""  # what steers the page is put back, and it is opened as without an address
+  document.getElementById("table").replaceChildren();
+  location.hash = hash;
+  return new Promise((done) => {
+    const look = () => (location.hash === hash ? setTimeout(look, 5) : done());
+    look();
+  });
+}"""  # what steers the page is put back, and what an address asks for is opened
 
 Open = Callable[..., Page]
 
@@ -80,29 +87,46 @@ def tab(browser: BrowserContext) -> Tab:
 
 
 @pytest.fixture(scope="package")
-def crossed_tab(browser: BrowserContext, tmp_path_factory: pytest.TempPathFactory) -> Tab:
-    """A tab with the page of a deadlock, opened once."""
+def cases_tab(browser: BrowserContext, tmp_path_factory: pytest.TempPathFactory) -> Tab:
+    """A tab with a page of all cases, a file each, that is loaded once."""
     tab = _watched(browser)
-    path = tmp_path_factory.mktemp("page") / "deadlock.html"
-    path.write_text(page_of("A page", "<h1>Refuted</h1>", of("deadlock")), encoding="utf-8")
-    tab.page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
-    tab.page.emulate_media(color_scheme="light")
+    path = tmp_path_factory.mktemp("page") / "cases.html"
+    data = page_data(*(make().file() for make in CASES.values()))
+    path.write_text(page_of("A page", "<h1>Refuted</h1>", data), encoding="utf-8")
     tab.page.goto(path.as_uri())
     tab.page.wait_for_selector("html[data-ready]", state="attached")
+    assert [each for each in tab.wrong if not each.startswith((path.as_uri(), FONT))] == []
     return tab
 
 
 @pytest.fixture
-def deadlock(crossed_tab: Tab) -> Iterator[Page]:
-    """The page of a deadlock as it opens; what goes wrong in it fails the test."""
-    page = crossed_tab.page
+def case(cases_tab: Tab) -> Iterator[Open]:
+    """Open a case as a page of that one file opens; what goes wrong in it fails the test."""
+    page = cases_tab.page
     page.bring_to_front()
     page.mouse.move(0, 0)
-    page.evaluate(AGAIN)
-    page.wait_for_function("location.hash.startsWith('#view=')")
-    crossed_tab.wrong.clear()
-    yield page
-    assert crossed_tab.wrong == []
+    cases_tab.wrong.clear()
+
+    def case_(name: str, asked: str = "", scheme: str = "light", width: int = WIDTH) -> Page:
+        _look(page, scheme, width)
+        page.evaluate(AGAIN, f"#again&file={[*CASES].index(name)}&{asked}")
+        page.evaluate("document.getElementById('choose-file').hidden = true")
+        return page
+
+    yield case_
+    allowed = (page.url.partition("#")[0], FONT)
+    assert [each for each in cases_tab.wrong if not each.startswith(allowed)] == []
+
+
+@pytest.fixture
+def deadlock(case: Open) -> Page:
+    """The page of a deadlock as it opens."""
+    return case("deadlock")
+
+
+def _look(page: Page, scheme: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": HEIGHT})
+    page.emulate_media(media="null", color_scheme="dark" if scheme == "dark" else "light")
 
 
 @pytest.fixture
@@ -123,12 +147,11 @@ def opened(tab: Tab, tmp_path: Path) -> Iterator[Open]:
     ) -> Page:
         path = tmp_path / f"{next(numbers)}.html"
         path.write_text(page_of("A page", "<h1>Refuted</h1>", data), encoding="utf-8")
-        page.set_viewport_size({"width": width, "height": HEIGHT})
-        page.emulate_media(media="null", color_scheme="dark" if scheme == "dark" else "light")
+        _look(page, scheme, width)
         page.goto(f"{path.as_uri()}{fragment}")
         page.wait_for_selector(ready, state="attached")
         return page
 
     yield open_
-    allowed = (f"{tmp_path.as_uri()}/", "data:font/woff2;")
+    allowed = (f"{tmp_path.as_uri()}/", FONT)
     assert [each for each in tab.wrong if not each.startswith(allowed)] == []

@@ -6,7 +6,7 @@ import re
 import pytest
 from playwright.sync_api import Page
 
-from tests.reports.page.cases import CASES, crossed, gpipe, hostile, of
+from tests.reports.page.cases import CASES, crossed, gpipe, hostile
 from tests.reports.page.conftest import Open
 from tests.reports.page.drawn import Drawn, drawn
 from tests.reports.page.made import Arrow, Made, page_data
@@ -113,8 +113,8 @@ def test_ranks_are_rows_and_time_runs_to_the_right(opened: Open) -> None:
     assert backward["width"] == pytest.approx(2 * first[0]["width"], abs=2)
 
 
-def test_letters_and_patterns_tell_operations_apart_without_colour(opened: Open) -> None:
-    held = drawn(opened(of("missing")))
+def test_letters_and_patterns_tell_operations_apart_without_colour(case: Open) -> None:
+    held = drawn(case("missing"))
 
     assert {box["kind"]: box["pattern"] for box in held["boxes"] if len(box["kind"]) == 1} == {
         "F": "plain",
@@ -125,17 +125,17 @@ def test_letters_and_patterns_tell_operations_apart_without_colour(opened: Open)
     assert all(box["label"] == box["text"] for box in held["boxes"] if box["kind"] in "FBIW")
 
 
-def test_a_message_without_partner_leads_to_what_stands_nowhere(opened: Open) -> None:
-    held = drawn(opened(of("unmatched")))
+def test_a_message_without_partner_leads_to_what_stands_nowhere(case: Open) -> None:
+    held = drawn(case("unmatched"))
 
     assert [extra["text"] for extra in held["extras"]] == ["no receive of this"]
     assert held["arrows"][-1]["after"] == -2
     assert "no receive of this (rank 1)" in held["panel"]
 
 
-def test_operations_that_overlap_share_a_lane_and_stand_in_a_bracket(opened: Open) -> None:
+def test_operations_that_overlap_share_a_lane_and_stand_in_a_bracket(case: Open) -> None:
     made = CASES["overlap"]()
-    page = opened(page_data(made.file()))
+    page = case("overlap")
     page.wait_for_selector("#table table", state="attached")
 
     held = drawn(page)
@@ -181,22 +181,22 @@ def test_a_text_that_is_not_written_is_made_of_its_parts(opened: Open) -> None:
     assert [box["text"] for box in held["boxes"]] == ["0F0", "0F1", "0B0", "0B1"]
 
 
-def test_what_is_not_drawn_is_said(opened: Open) -> None:
-    page = opened(of("too-large"))
+def test_what_is_not_drawn_is_said(case: Open) -> None:
+    page = case("too-large")
 
     assert page.inner_text("#no-picture") == "2000000 operations: a page draws up to 1600000"
     assert not page.is_visible("#view")
 
 
-def test_what_is_not_decided_is_said(opened: Open) -> None:
-    held = drawn(opened(of("undecided")))
+def test_what_is_not_decided_is_said(case: Open) -> None:
+    held = drawn(case("undecided"))
 
     assert "? unknown" in held["headline"]
     assert "PP503: too many orders of ready ranks" in held["panel"]
 
 
-def test_a_violation_without_an_execution_says_so(opened: Open) -> None:
-    held = drawn(opened(of("twice")))
+def test_a_violation_without_an_execution_says_so(case: Open) -> None:
+    held = drawn(case("twice"))
 
     assert "No execution shows it" in held["panel"]
     assert [box["text"] for box in held["boxes"] if box["outlined"]] == ["0F0"]

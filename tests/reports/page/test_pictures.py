@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.reports.page.cases import CASES, of
+from tests.reports.page.cases import CASES
 from tests.reports.page.conftest import Open
 from tests.reports.page.drawn import settled
 
@@ -21,16 +21,16 @@ NEAR = 48  # what a picture of few colours, and smoothing, may change in a chann
 LARGEST = 60_000
 STATES = {
     "deadlock-dark": ("deadlock", "", "dark", 1000),
-    "deadlock-step": ("deadlock", "#step=4", "light", 1000),
+    "deadlock-step": ("deadlock", "step=4", "light", 1000),
     "deadlock-narrow": ("deadlock", "", "light", 700),
 }
 PICTURES = {**{name: (name, "", "light", 1000) for name in CASES}, **STATES}
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_it_looks_as_it_did(opened: Open, name: str) -> None:
-    case, fragment, scheme, width = PICTURES[name]
-    page = opened(of(case), fragment, scheme, width)
+def test_it_looks_as_it_did(case: Open, name: str) -> None:
+    name_, asked, scheme, width = PICTURES[name]
+    page = case(name_, asked, scheme, width)
     settled(page)
 
     shot = Image.open(BytesIO(page.screenshot(animations="disabled", caret="hide"))).convert("RGB")

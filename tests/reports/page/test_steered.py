@@ -6,7 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Page
 
-from tests.reports.page.cases import crossed, gpipe, of
+from tests.reports.page.cases import crossed, gpipe
 from tests.reports.page.conftest import Open
 from tests.reports.page.drawn import Drawn, drawn, settled
 from tests.reports.page.made import Json, page_data
@@ -277,8 +277,8 @@ def test_violations_are_chosen_among(opened: Open) -> None:
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 700)])
-def test_no_serious_obstacle_for_anyone(opened: Open, scheme: str, width: int) -> None:
-    page = opened(of("deadlock"), "#step=4", scheme=scheme, width=width)
+def test_no_serious_obstacle_for_anyone(case: Open, scheme: str, width: int) -> None:
+    page = case("deadlock", "step=4", scheme, width)
     page.wait_for_selector("#table table", state="attached")
 
     press(page, "[")
@@ -287,23 +287,23 @@ def test_no_serious_obstacle_for_anyone(opened: Open, scheme: str, width: int) -
     assert obstacles(page) == []
 
 
-def test_a_proof_has_no_serious_obstacle_either(opened: Open) -> None:
-    page = opened(of("overlap"))
+def test_a_proof_has_no_serious_obstacle_either(case: Open) -> None:
+    page = case("overlap")
 
     assert obstacles(page) == []
 
 
 @pytest.mark.parametrize("name", ["deadlock", "wide"])
-def test_it_prints_to_one_page_in_light_colours(opened: Open, name: str) -> None:
-    page = opened(of(name), scheme="dark")
+def test_it_prints_to_one_page_in_light_colours(case: Open, name: str) -> None:
+    page = case(name, scheme="dark")
 
     pdf = page.pdf(prefer_css_page_size=True, print_background=True)
 
     assert len(re.findall(rb"/Type\s*/Page\b", pdf)) == 1
 
 
-def test_on_paper_the_whole_schedule_is_drawn_and_then_the_screen_again(opened: Open) -> None:
-    page = opened(of("wide"), scheme="dark")
+def test_on_paper_the_whole_schedule_is_drawn_and_then_the_screen_again(case: Open) -> None:
+    page = case("wide", scheme="dark")
     before = page.evaluate("document.getElementById('picture').width")
 
     page.emulate_media(media="print", color_scheme="dark")
