@@ -244,14 +244,15 @@ def table(**values: Unpack[_Table]) -> int:
     where a later bundle holds it too, and historical else. The exit code is 14 or
     15 where a bundle is tampered with or not readable; no page is written then.
     """
-    from pipeproof.evidence import repository  # noqa: PLC0415  imported when needed
+    from pipeproof.cli._afresh import afresh  # noqa: PLC0415  imported when needed
+    from pipeproof.evidence import repository  # noqa: PLC0415
     from pipeproof.evidence.table import page, rows_of  # noqa: PLC0415
     from pipeproof.evidence.verify import Files, verify_at  # noqa: PLC0415
 
     root, found = _root(values["root"]), []
     now = Files(root, None if repository.described(root, ()).dirty else repository.head(root))
     for each in values["bundles"]:
-        verified = verify_at(each, now)
+        verified = verify_at(each, now, afresh)
         if not verified.predicate:
             complain(f"{each}: {verified.status.name}: {verified.reasons[0].why}")
             return verified.status.value

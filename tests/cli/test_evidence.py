@@ -235,6 +235,12 @@ def test_a_page_is_written_from_bundles_and_from_no_tampered_one(
     written(root.parent / "c", {**contents(root.parent / "b"), "more": b""})
     assert run(["evidence", "table", "../b", "../c", "-o", "page.md"]) == 14
     assert "../c: TAMPERED: more is not in SHA256SUMS" in capsys.readouterr().err
+    files = contents(root.parent / "b")
+    false, true = b'"forward_only": false', b'"forward_only": true'
+    files["results/check.json"] = files["results/check.json"].replace(false, true)
+    written(root.parent / "c", resealed(files))
+    assert run(["evidence", "table", "../c", "-o", "page.md"]) == 14
+    assert "judged afresh, it differs" in capsys.readouterr().err
     assert not (root / "page.md").exists()
 
 
