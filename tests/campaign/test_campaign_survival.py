@@ -6,14 +6,17 @@ The long form, fifty ends by `kill -9` of two campaigns:
 
 import os
 import re
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -36,11 +39,15 @@ def whole(store: Path, *asked: str) -> str:
     return ran.stdout.partition("[\n")[2]
 
 
-@contextmanager
-def started(store: Path, *asked: str) -> Iterator[subprocess.Popen[str]]:
+def started(store: Path, *asked: str) -> AbstractContextManager[subprocess.Popen[str]]:
     """Run a campaign in a session of its own, of which nothing may be left."""
+    return running(command(store, *asked))
+
+
+@contextmanager
+def running(words: list[str]) -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(  # noqa: S603
-        command(store, *asked),
+        words,
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -128,6 +135,45 @@ def test_what_was_acknowledged_survives_fifty_kills(
     with capsys.disabled():
         print(f"\n{kind}: 50 kills, {midst} in its midst; {acknowledged} acknowledged, 0 lost")  # noqa: T201
     assert midst >= 40
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_report_of_a_hunt_that_was_killed_is_that_of_one_that_was_not(tmp_path: Path) -> None:
+    hunt = [sys.executable, "-m", "pipeproof", "hunt", "--self", "--cases", "24", "--torch", "0"]
+    hunt += ["--format", "json", "--found", str(tmp_path / "found"), "--resume", "--store"]
+    done, draw = 0, Random(3)
+    while done < 24:
+        before = done
+        with running([*hunt, str(tmp_path / "killed")]) as process:
+            while done < min(24, before + draw.randrange(1, 6)) and process.poll() is None:
+                time.sleep(draw.random())
+                done = rows_in(tmp_path / "killed")
+            process.kill()
+            process.wait()
+            assert nothing_is_left(process.pid)
+        assert rows_in(tmp_path / "killed") >= before
+
+    reports = [
+        subprocess.run([*hunt, str(store), *more], capture_output=True, check=True).stdout  # noqa: S603
+        for store, more in ((tmp_path / "killed", ()), (tmp_path / "whole", ("--workers", "1")))
+    ]
+    assert reports[0] == reports[1]
+
+
+def rows_in(store: Path) -> int:
+    """How many tasks of a store are done, as a copy of it says, for it may be in use."""
+    with TemporaryDirectory() as folder:
+        for end in ("", "-wal"):
+            beside = store.with_name(store.name + end)
+            if beside.exists():
+                shutil.copy(beside, Path(folder) / f"copy{end}")
+        copy = Path(folder) / "copy"
+        if not copy.exists() or not copy.stat().st_size:
+            return 0
+        with closing(sqlite3.connect(copy)) as db, suppress(sqlite3.Error):
+            return int(db.execute("SELECT count(*) FROM ended").fetchone()[0])
+    return 0
 
 
 @pytest.mark.parametrize(
