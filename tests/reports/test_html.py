@@ -296,15 +296,6 @@ def test_a_missing_operation_still_has_a_grid_and_what_lacks_is_told(
     assert "0B1" in [each["text"].text.partition(" ")[0] for each in missing["slice"]["extra"]]
 
 
-def test_a_schedule_without_an_operation_has_a_page(page: Page, tmp_path: Path) -> None:
-    text = "pipeproof: 1\nmicrobatches: 1\nranks: [[], []]\n"
-    view, grid = view_of(page(written(tmp_path, text)))
-    missing = next(each for each in view["violations"] if each["rule"].text == "PP101")
-
-    assert texts(grid, range(0)) == []
-    assert missing["note"].text
-
-
 def test_a_fault_of_the_file_is_drawn(page: Page) -> None:
     data = page("specs/recovery/corrupted-activation-enters-the-step.yaml")
     refuted = [
