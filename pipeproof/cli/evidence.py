@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
@@ -16,6 +18,9 @@ from pipeproof.cli._telling import format_option
 from pipeproof.errors import ParseError, Problem, printable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeproof.evidence.commands import Ended
     from pipeproof.evidence.create import Created
     from pipeproof.evidence.verify import Now, Verified
     from pipeproof.verdict.result import Json
@@ -23,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["SCHEMA", "command"]
 
 SCHEMA = "pipeproof.verified/1"
+_SHOWN = 100
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 
 
@@ -91,9 +97,18 @@ def create(**values: Unpack[_Create]) -> int:
         values["limit"],
     )
     plan = Plan(root, schedules, options, values["run"], values["stored"])
-    created = made(plan, values["output"], os.environ)
+    created = made(plan, values["output"], os.environ, _watched)
     emit("".join(f"{printable_lines(each)}\n" for each in _created(created, values["output"])))
     return _code(created)
+
+
+def _watched(argv: "Sequence[str]", folder: Path, logs: Path) -> "Ended":
+    """Run a command; whoever sits at a terminal sees which one."""
+    from pipeproof.evidence import commands  # noqa: PLC0415  imported when needed
+
+    if sys.stderr.isatty():
+        complain(shlex.join(argv)[:_SHOWN])
+    return commands.processes(argv, folder, logs)
 
 
 def _created(created: "Created", output: str) -> list[str]:

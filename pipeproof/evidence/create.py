@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from pipeproof.errors import ParseError, Problem, printable
-from pipeproof.evidence import repository
+from pipeproof.evidence import commands, repository
 from pipeproof.evidence._boundaries import boundaries
 from pipeproof.evidence._result import Summary, entries, summary
 from pipeproof.evidence._shape import Json
 from pipeproof.evidence.bundle import Draft, drafting
-from pipeproof.evidence.commands import Cleaner, Ended, Run, processes
+from pipeproof.evidence.commands import Cleaner, Ended, Run
 from pipeproof.evidence.environment import environment, tool
 from pipeproof.evidence.manifest import SCHEMA, SCHEMA_FILE, schema_text, sha256
 
@@ -100,7 +100,7 @@ def create(plan: Plan, output: str, environ: Mapping[str, str], run: Run | None 
     places = [(plan.root, "."), (Path.home(), "~")]
     asked = [_split(each) for each in plan.asked]
     with drafting(output) as (draft, logs):
-        making = _Making(plan, draft, logs, Cleaner(environ, places), run or processes)
+        making = _Making(plan, draft, logs, Cleaner(environ, places), run or commands.processes)
         begun = _now(environ)
         inputs = making.inputs()
         schedules = making.judged()

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from pipeproof.cli import run
-from pipeproof.evidence import create as module
-from pipeproof.evidence import environment
+from pipeproof.evidence import commands, environment
 from pipeproof.evidence.manifest import MANIFEST, SUMS, sums
 from tests.cli.made import PATH
 from tests.cli.test_schema_written import agreed
@@ -38,7 +37,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository in which the command runs; its own commands run in this process."""
     folder = repository(tmp_path / "root")
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(module, "processes", inside)
+    monkeypatch.setattr(commands, "processes", inside)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     return folder
 
@@ -130,6 +129,18 @@ def test_a_file_in_a_folder_below_the_root_is_named_from_the_root(
     assert run(["evidence", "verify", "../../b"]) == 0
 
 
+def test_at_a_terminal_the_command_that_runs_is_shown(
+    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+
+    run(["evidence", "create", "twice.yaml", "-o", "../b", "--run", "echo '::error::'"])
+
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("pipeproof check --format=json")
+    assert lines[-1] == "echo ::error::"
+
+
 def test_a_failing_command_is_no_success_and_stands_in_the_bundle(root: Path) -> None:
     assert run(["evidence", "create", "legal.yaml", "-o", "../b", "--run", "false"]) == 1
     assert (root.parent / "b" / MANIFEST).exists()
@@ -145,7 +156,7 @@ def test_a_rejected_certificate_is_distrust(
         ended = own(argv, folder, logs)
         return ended._replace(exit=1) if "pipeproof.recheck" in argv else ended
 
-    monkeypatch.setattr(module, "processes", rejecting)
+    monkeypatch.setattr(commands, "processes", rejecting)
     assert run(["evidence", "create", "legal.yaml", "-o", "../b"]) == 4
     assert "certificates/000.json: rejected by the second checker" in capsys.readouterr().out
 
@@ -311,9 +322,9 @@ def test_what_a_bundle_imports_is_read_from_nowhere(
 INTERRUPTED = """
 import sys
 from pipeproof import cli
-from pipeproof.evidence import create
+from pipeproof.evidence import commands
 from tests.evidence.made import inside
-create.processes = inside
+commands.processes = inside
 cli.main(sys.argv[1:])
 """
 
