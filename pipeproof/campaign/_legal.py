@@ -13,6 +13,7 @@ __all__ = ["broken_text", "legal_text"]
 
 Json = str | int | bool | list["Json"] | dict[str, "Json"]
 
+_CREDITS = 6
 _TRANSPORTS = (
     *("rendezvous", "rendezvous-edge", "rendezvous-serial", "rendezvous-rank", "buffered"),
     *("buffered-1", "nccl-lazy", "nccl-eager", "nccl-direction", "nccl-edge", "gloo"),
@@ -20,18 +21,56 @@ _TRANSPORTS = (
 
 
 def legal_text(seed: int) -> str:
-    """Return the text of a small schedule that is legal under its transport."""
+    """Return the text of a small schedule that is legal under its transport.
+
+    Of one seed in eight it is no training, but messages that overtake each other on few credits.
+    """
+    if seed % 8 == _CREDITS:
+        return _credits_text(Random(f"credits {seed}"))  # noqa: S311  a seed gives the same again
     return _Legal(Random(f"legal {seed}")).text()  # noqa: S311  a seed gives the same again
 
 
-def broken_text(seed: int) -> str:
-    """Return a legal schedule of which one thing was spoiled that no legal schedule may lack."""
+def _credits_text(draw: Random) -> str:
+    """Return messages of one rank to another, so many at most under way, received in any order."""
+    capacity = draw.choice((1, 2, 2, 3))
+    unsent = [f"v{number}" for number in range(capacity + draw.randrange(1, 4))]
+    under_way: list[str] = []
+    programs: list[list[str]] = [[], []]
+    while unsent or under_way:
+        if unsent and len(under_way) < capacity and (not under_way or draw.randrange(2)):
+            under_way.append(unsent.pop(0))
+            programs[0].append(f"SEND {under_way[-1]} to=1")
+        else:
+            value = under_way.pop(draw.randrange(len(under_way)))
+            programs[1].append(f"RECV {value} from=0")
+    transport: dict[str, Json] = {
+        "completion": "buffered",
+        "capacity": capacity,
+        "queue": "none",
+        "groups": "independent",
+        "wait": "blocking",
+        "match": "tag",
+    }
+    spec: dict[str, Json] = {
+        "pipeproof": 1,
+        "stages": 2,
+        "microbatches": 1,
+        "fragment": True,
+        "transport": transport,
+        "ranks": ["; ".join(program) for program in programs],
+    }
+    return json.dumps(spec, indent=1)
+
+
+def broken_text(seed: int) -> tuple[str, str]:
+    """Return a legal schedule of which one thing was spoiled, and a rule that is broken now."""
     draw = Random(f"broken {seed}")  # noqa: S311  as above
     legal = _Legal(draw)
     legal.text()
-    while not draw.choice(SPOILS)(draw, legal.programs):
-        pass
-    return legal.written()
+    while True:
+        spoil, rule = draw.choice(SPOILS)
+        if spoil(draw, legal.programs):
+            return legal.written(), rule
 
 
 class _Legal:

@@ -39,6 +39,14 @@ def _left_out(draw: Random, programs: Programs) -> bool:
     return True
 
 
+def _without_weights(draw: Random, programs: Programs) -> bool:
+    """Leave out the half of a backward that computes the gradient of weights."""
+    at = _one(draw, programs, r"\d+W\d+")
+    if at is not None:
+        del programs[at[0]][at[1]]
+    return at is not None
+
+
 def _twice(draw: Random, programs: Programs) -> bool:
     """Compute something once more."""
     at = _one(draw, programs, _COMPUTED)
@@ -125,7 +133,16 @@ def _early(draw: Random, programs: Programs) -> bool:
     return True
 
 
-SPOILS: tuple[Spoil, ...] = (
-    *(_left_out, _twice, _instead, _before, _unmatched),
-    *(_freed, _unsignalled, _absent, _early),
+SPOILS: tuple[tuple[Spoil, str], ...] = (
+    (_left_out, "PP101"),
+    (_without_weights, "PP101"),
+    (_twice, "PP102"),
+    (_instead, "PP102"),
+    (_before, "PP402"),
+    (_unmatched, "PP201"),
+    (_freed, "PP504"),
+    (_unsignalled, "PP201"),
+    (_absent, "PP205"),
+    (_early, "PP706"),
 )
+"""Each with the rule that is broken then, beside others that may be."""

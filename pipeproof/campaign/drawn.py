@@ -10,7 +10,7 @@ from pipeproof.errors import InputError, UnsupportedFeatureError
 from pipeproof.frontends import spec
 from pipeproof.ir.reading import ReadOptions
 
-__all__ = ["KINDS", "Maker", "broken_text", "drawn", "legal_text", "small_text"]
+__all__ = ["KINDS", "Maker", "broken_rule", "drawn", "legal_text", "small_text"]
 
 _TRIES = 100
 
@@ -44,7 +44,14 @@ def _legal(seed: int, attempt: int) -> str:
 
 
 def _broken(seed: int, attempt: int) -> str:
-    return broken_text(seed + attempt * 1_000_003)
+    return broken_text(seed + attempt * 1_000_003)[0]
+
+
+def broken_rule(seed: int) -> str:
+    """Return a rule that the schedule of kind `broken` breaks, by how it was made."""
+    text = drawn("broken", seed)
+    numbers = (seed + attempt * 1_000_003 for attempt in range(_TRIES))
+    return next(rule for made, rule in map(broken_text, numbers) if made == text)
 
 
 KINDS: Mapping[str, Callable[[int, int], str]] = MappingProxyType(

@@ -118,8 +118,11 @@ def _found(case: Case) -> dict[str, str]:
 def _said(campaign: Mapping[str, Json]) -> Iterator[str]:
     yield str(campaign["target"])
     for name, value in sorted(campaign.items()):
-        if name != "target" and len(said := _plain(value)) <= _LONGEST:
-            yield f"{name} {said}"
+        if isinstance(value, str | int) and name != "target":
+            yield f"{name} {_short(str(value))}"
+        elif value and not isinstance(value, Mapping | str | int):
+            words = [each for each in value if isinstance(each, str)]
+            yield f"{name} {' '.join(words) if words else len(value)}"
 
 
 def _plain(value: Json) -> str:

@@ -10,6 +10,7 @@ import click
 from pipeproof.cli._exits import Exit, TerminatedError
 from pipeproof.cli._hunt_options import Hunting, executor, hunt_options, limits, shard_of
 from pipeproof.cli._hunt_targets import target_of
+from pipeproof.cli._hunting import hunting
 from pipeproof.cli._output import complain, emit, printable_lines
 
 if TYPE_CHECKING:
@@ -91,10 +92,11 @@ def _run(
     from pipeproof.campaign.campaign import campaign  # noqa: PLC0415  imported when needed
 
     runner, guards, shard = how
-    campaign(target.tasks(), store, runner, guards, shard)
-    further = list(target.further(list(store.rows())))
-    if further:
-        campaign(further, store, runner, guards)
+    with hunting() as watch:
+        campaign(target.tasks(), store, runner, guards, shard, watch)
+        further = list(target.further(list(store.rows())))
+        if further:
+            campaign(further, store, runner, guards, watch=watch)
 
 
 def _stopped(values: Hunting) -> None:
@@ -152,5 +154,6 @@ def _merged(values: Hunting) -> int:
                 store.merge(other)
         further = list(target.further(list(store.rows())))
         if further:
-            campaign(further, store, executor(values), limits(values))
+            with hunting() as watch:
+                campaign(further, store, executor(values), limits(values), watch=watch)
         return _told(target, store, values, None)

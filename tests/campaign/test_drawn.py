@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from pipeproof import api
-from pipeproof.campaign.drawn import KINDS, drawn
+from pipeproof.campaign.drawn import KINDS, broken_rule, drawn
 
 SEEDS = range(500, 516)
 PRINTED = "from pipeproof.campaign.drawn import *; print(*(drawn(k, 7) for k in sorted(KINDS)))"
@@ -45,6 +45,7 @@ def test_what_is_spoiled_by_construction_is_refuted_by_many_rules() -> None:
     for seed in SEEDS:
         found = api.judge_text(drawn("broken", seed), "broken")
         assert found.verdict == "refuted", seed
+        assert broken_rule(seed) in {w.rule for t in found.transports for w in t.violations}
         rules.update(each.violations[0].rule for each in found.transports)
 
     assert len(rules) >= 4, rules

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Self
 
-from pipeproof.campaign.drawn import drawn
+from pipeproof.campaign.drawn import broken_rule, drawn
 from pipeproof.campaign.judged import number_of, text_of
 from pipeproof.campaign.store import Row
 from pipeproof.campaign.targets._certified import CertificateError, certified
@@ -120,9 +120,12 @@ def perform(body: Mapping[str, Json]) -> Mapping[str, Json]:
         refused, or `none` where nothing could be drawn; and, where somebody disagrees, `find` (who,
         in one word), `said` and the `text` of the schedule.
     """
-    if text_of(body, "draw") != "mutant":
-        return judge(drawn(text_of(body, "draw"), number_of(body, "seed") or 0), body)
-    text, name = _mutant(number_of(body, "seed") or 0, text_of(body, "mutation"))
+    kind, seed = text_of(body, "draw"), number_of(body, "seed") or 0
+    if kind == "broken":
+        return judge(drawn(kind, seed), {**body, "breaks": broken_rule(seed)})
+    if kind != "mutant":
+        return judge(drawn(kind, seed), body)
+    text, name = _mutant(seed, text_of(body, "mutation"))
     return {"mutation": name, **judge(text, body)}
 
 
@@ -176,9 +179,16 @@ def _judged(text: str, body: Mapping[str, Json], answer: dict[str, Json]) -> _Fi
     claimed = _CONSTRUCTED.get(str(body.get("draw")), verdict.outcome.value)
     if verdict.outcome.value != claimed:
         return _Find("construction", f"{claimed} by construction, and found {verdict.outcome}")
+    breaks = body.get("breaks")
+    if breaks is not None and breaks not in _rules(verdict):
+        return _Find("construction", f"{breaks} is broken by construction, and not found")
     made = certified(judging, verdict, kept, number_of(body, "seed") or 0)
     answer |= {"statements": made.statements, "spoiled": made.spoiled}
     return _on_tensors(verdict, kept, body, answer)
+
+
+def _rules(verdict: FileVerdict) -> set[str]:
+    return {each.rule for t in verdict.transports for each in t.violations}
 
 
 def _firsts(verdict: FileVerdict) -> list[str]:
