@@ -140,3 +140,9 @@ def resealed(files: Contents, change: Callable[[dict[str, Json]], None] | None =
     predicate["id"] = identity(predicate, kept)
     kept[MANIFEST] = canonical(found)
     return {**kept, SUMS: sums(kept)}
+
+
+def sealed(files: Contents, found: dict[str, Json]) -> Contents:
+    """Return a bundle with this manifest and sums anew, and nothing else."""
+    changed = {**files, MANIFEST: canonical(found)}
+    return {**changed, SUMS: sums(changed)}
