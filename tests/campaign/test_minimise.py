@@ -7,7 +7,6 @@ import pytest
 from pipeproof.campaign.judged import judged, read
 from pipeproof.campaign.minimise import minimise, perform, smaller_shapes
 from pipeproof.ir.canonical import canonical
-from pipeproof.ir.source import Document
 from tests.campaign.padded import ILLEGAL, illegal, padded, size
 
 ROOT = Path(__file__).parents[2]
@@ -20,10 +19,6 @@ microbatches: 4
 profile: torch-runtime
 schedule: {name: zbv, ranks: 3, stages_per_rank: 2, lowering: torch-deferred}
 """
-
-
-def spec(path: str) -> Document:
-    return read((ROOT / "specs" / f"{path}.yaml").read_text(encoding="utf-8"), path)
 
 
 def check_smaller(name: str) -> None:
@@ -53,7 +48,7 @@ def test_every_illegal_schedule_is_reduced_as_far_as_by_hand(name: str) -> None:
     check_smaller(name)
 
 
-@pytest.mark.parametrize("name", ["crossed-sends", "latest-instead-of-stash"])
+@pytest.mark.parametrize("name", ["latest-instead-of-stash"])
 def test_to_minimise_again_changes_nothing(name: str) -> None:
     once = minimise(illegal(name))
     assert once is not None
@@ -71,22 +66,33 @@ def test_a_schedule_of_two_ranks_that_wait_for_each_other_is_four_instructions()
     assert programs == [["0SEND_F1", "0RECV_B0"], ["1SEND_B0", "1RECV_F1"]]
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "recovery/doubled-activation-shifts-the-rest",
-        "post-validation/two-stages-backward-before-commit",
-        "ready/head-on",
-    ],
+CHOSEN = """\
+pipeproof: 1
+stages: 2
+microbatches: 1
+fragment: true
+transport: rendezvous
+ranks:
+  - CHOOSE v a|b; 0F0; SEND F0.0 to=1 if=v:a; RECV B1.0 from=1 if=v:a
+  - 1F0 if=v:b; SEND B1.0 to=0 if=v:a; RECV F0.0 from=0 if=v:a; 1F0 if=v:a; 1B0
+"""
+RECOVERED = (ROOT / "specs" / "recovery" / "late-operation-not-raised.yaml").read_text(
+    encoding="utf-8"
 )
-def test_faults_choices_and_ready_ranks_are_kept_where_they_are_needed(path: str) -> None:
-    document = spec(path)
-    found = minimise(document, budget=12)
+READY = (ROOT / "specs" / "ready" / "limit-starves.yaml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("text", [CHOSEN, RECOVERED, READY], ids=["choice", "fault", "ready"])
+def test_choices_faults_and_ready_ranks_stay_where_they_are_needed(text: str) -> None:
+    document = read(text)
+    found = minimise(document)
     first = next(each for each in judged(document).under if each.first)
 
     assert found is not None
+    assert found.complete
     assert judged(read(found.text)).first(found.transport) == first.first
-    assert size(found.document) <= size(document)
+    assert size(found.document) < size(document)
+    assert found.document.schedule.described.keys() <= document.schedule.described.keys()
 
 
 def test_a_middle_rank_is_taken_out_and_its_neighbours_send_to_each_other() -> None:
