@@ -209,8 +209,19 @@ def _sigint_blocked() -> Iterator[None]:
 
 
 def _settle() -> None:
-    """Prepare a worker: it ends at once when asked to, and when whoever started it is gone."""
+    """Prepare a worker: it ends at once when asked to, and when whoever started it is gone.
+
+    A thread waits for that; on Linux a signal tells it too, for code that lets no thread run.
+    """
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    parent = multiprocessing.parent_process()
+    if sys.platform == "linux" and parent is not None:
+        import fcntl  # noqa: PLC0415  not there on every system
+
+        signal.signal(signal.SIGIO, signal.SIG_DFL)  # which ends the process
+        flags = fcntl.fcntl(parent.sentinel, fcntl.F_GETFL)
+        fcntl.fcntl(parent.sentinel, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(parent.sentinel, fcntl.F_SETFL, flags | os.O_ASYNC)
     Thread(target=_leave_with_parent, daemon=True).start()
 
 

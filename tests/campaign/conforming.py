@@ -17,6 +17,7 @@ ENDS: dict[str, Outcome] = {
     "kill": "killed",
     "leave": "crashed",
     "segfault": "crashed",
+    "stubborn": "timeout",
 }
 
 
@@ -39,6 +40,7 @@ def loses_only(executor: Executor, kind: str) -> None:
     """A task that ends its worker, or takes more than it may, is the only one without an answer."""
     limits = {
         "hang": Limits(1.0, LIMITS.memory),
+        "stubborn": Limits(1.0, LIMITS.memory),
         "grow": Limits(LIMITS.seconds, 64 << 20),
     }.get(kind, LIMITS)
     lethal = task(kind, 3)

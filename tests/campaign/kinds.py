@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import re
 import signal
 import time
 from collections.abc import Callable, Mapping
@@ -10,7 +11,7 @@ from pipeproof.campaign.task import Json, Task
 
 __all__ = ["LETHAL", "perform", "squares", "task"]
 
-LETHAL = ("abort", "grow", "hang", "hog", "kill", "leave", "segfault")
+LETHAL = ("abort", "grow", "hang", "hog", "kill", "leave", "segfault", "stubborn")
 MUCH = 1 << 42  # bytes
 
 
@@ -69,6 +70,12 @@ def _hang(_: int) -> Mapping[str, Json]:
         time.sleep(60)
 
 
+def _stubborn(_: int) -> Mapping[str, Json]:
+    """Compute for ages within one call, which lets no other thread run."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
+    return {"found": int(re.fullmatch("(a+)+", "a" * 60 + "b") is not None)}
+
+
 KEPT: list[bytearray] = []
 
 
@@ -105,5 +112,6 @@ KINDS: Mapping[str, Callable[[int], Mapping[str, Json]]] = {
     "segfault": _segfault,
     "slow": _slow,
     "square": lambda number: {"squared": number * number},
+    "stubborn": _stubborn,
     "text": lambda number: {"text": "x" * number},
 }
