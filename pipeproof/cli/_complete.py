@@ -10,7 +10,7 @@ from pipeproof.cli._budget import PARTS
 from pipeproof.frontends._profiles import PROFILES
 from pipeproof.ir.codes import CODES
 from pipeproof.ir.costs import DEFAULT
-from pipeproof.ir.reading import LIMITS
+from pipeproof.ir.reading import LIMITS, LOWERINGS
 from pipeproof.ir.transport import names
 
 __all__ = ["complete_all"]
@@ -91,6 +91,12 @@ def _schedule_options() -> dict[str, str]:
     }
 
 
+def _mutations() -> dict[str, str]:
+    from pipeproof.campaign.mutate import describe, mutations  # noqa: PLC0415  imported when needed
+
+    return {name: describe(name) for name in mutations()}
+
+
 def _rules() -> dict[str, str]:
     return {**CODES, **{name: code for code, name in CODES.items()}}
 
@@ -119,5 +125,8 @@ _BY_NAME: Mapping[tuple[str, str], Words] = MappingProxyType(
         ("transport", "NAME"): lambda: dict.fromkeys(names(), ""),
         ("schedule", "NAME"): _schedules,
         ("name", "NAME"): _schedules,
+        ("generator", "NAME"): _schedules,
+        ("mutation", "NAME"): _mutations,
+        ("lowering", "NAME"): lambda: dict.fromkeys(LOWERINGS, ""),
     }
 )

@@ -17,7 +17,7 @@ from pipeproof.cli.schema import schemas
 from pipeproof.frontends._profiles import PROFILES
 from pipeproof.ir.codes import CODES
 from pipeproof.ir.costs import DEFAULT
-from pipeproof.ir.reading import LIMITS
+from pipeproof.ir.reading import LIMITS, LOWERINGS
 from pipeproof.ir.transport import names
 from pipeproof.schedules import names as schedules
 from tests.cli.made import PATH, Command, Process
@@ -89,6 +89,9 @@ def test_another_shell_is_refused(command: Command) -> None:
         (("check", "--format", ""), {"json", "text", "github"}),
         (("check", "--engine", ""), {"all", "explore", "graph", "smt"}),
         (("check", "--lowering", "torch"), {"torch", "torch-deferred"}),
+        (("hunt", "--generator", ""), {*schedules()}),
+        (("hunt", "--lowering", ""), {*LOWERINGS}),
+        (("hunt", "--mutation", "swap"), {"swap"}),
         (("schema", ""), {*schemas()}),
         (("completion", ""), {"bash", "fish", "zsh"}),
         (("che",), {"check"}),
@@ -148,6 +151,7 @@ def test_every_parameter_is_completed_or_free(completed: Completed) -> None:
         *("--reason", "--object", "--skew", "--tolerance", "--unit", "--inject"),
         *("--places", "--cache-dir"),
         *("--run", "--stored", "--expected-commit"),
+        *("--ranks", "--stages-per-rank", "--microbatches", "--shard", "--ray-address"),
     }
     plain = {
         param.opts[-1]

@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 
 from pipeproof.api import judge_text
+from pipeproof.campaign.executor import Ended
+from pipeproof.campaign.report import report
+from pipeproof.campaign.store import Row
+from pipeproof.campaign.targets.itself import Itself
 from pipeproof.cli import run
 from pipeproof.cli.schema import schemas
 from pipeproof.ir.recorded import Recorded
@@ -257,6 +261,29 @@ def test_conformities_are_as_the_schema_says(
         trace.write_text(recording(Recorded(tuple(each), together=number == 0)))
         found.append(written("conform", trace, schedule, "--format", "json"))
     agreed("conform", *found, unseen=("conform.silent",))
+
+
+def test_what_the_lab_works_out_is_as_the_schema_says(written: Written) -> None:
+    coverage = ("lab", "coverage", "--p", "0.2", "--trials", "5", "--trials", "10")
+    backlog = ("lab", "backlog", "--arrival", "3", "--service", "3.5", "--initial", "4.25")
+    asked = ((), ("--predict", "0.7"))
+
+    agreed(
+        "lab", *(written(*each, *more, "--format", "json") for each in (coverage, backlog)
+                 for more in asked),
+    )  # fmt: skip
+
+
+def test_hunts_are_as_the_schema_says() -> None:
+    target = Itself(2, 40, 0)
+    first, second = target.tasks()
+    find = {"find": "engines", "said": "they differ", "text": "x", "verdict": "none"}
+    rows = (
+        Row(first.key, Ended(first, "done", find, "")),
+        Row(second.key, Ended(second, "timeout", None, "it took more than 1 s")),
+    )
+
+    agreed("hunt", *(json.loads(report(target, each).json()) for each in (rows, (), rows[1:])))
 
 
 def test_every_object_that_is_written_has_a_schema() -> None:
