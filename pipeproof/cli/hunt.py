@@ -108,13 +108,22 @@ def _stopped(values: Hunting) -> None:
 
 
 def _told(target: "Target", store: "Store", values: Hunting, output: str | None) -> Exit:
-    """Tell what the campaign came to, write found cases, and return how the command ends."""
+    """Tell what the campaign came to, write found cases, and return how the command ends.
+
+    Raises:
+        click.FileError: report or cases cannot be written.
+    """
     from pipeproof.campaign.found import write_cases  # noqa: PLC0415  imported when needed
     from pipeproof.campaign.report import report  # noqa: PLC0415
 
     made = report(target, store.rows())
-    emit(made.json() if values["format_"] == "json" else made.text(), output)
-    written = write_cases(made.told.cases, Path(values["found"]))
+    is_json = values["format_"] == "json"
+    emit(made.json() if is_json else printable_lines(made.text()), output)
+    try:
+        written = write_cases(made.told.cases, Path(values["found"]))
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "no such path can be"
+        raise click.FileError(printable_lines(values["found"]), why) from error
     if written:
         said = "a found case is" if written == 1 else f"{written} found cases are"
         complain(f"{said} written to {values['found']}")

@@ -136,11 +136,41 @@ def test_a_schedule_is_hunted_around(capsys: pytest.CaptureFixture[str]) -> None
 
 @pytest.mark.usefixtures("_inline")
 def test_files_are_hunted_around(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("a.yaml").write_text("pipeproof: 1\nmicrobatches: 1\nranks:\n  - 0F0; 0B0\n", encoding="utf-8")
+    Path("a.yaml").write_text(
+        "pipeproof: 1\nmicrobatches: 1\nranks:\n  - 0F0; 0B0\n", encoding="utf-8"
+    )
     code, out, _ = hunted(capsys, "a.yaml", "--mutants", "1", "--torch", "0")
 
     assert code == 0
     assert "1 schedules, of which 1 are proved" in out
+
+
+@pytest.mark.usefixtures("_inline")
+def test_names_of_files_are_told_without_what_a_terminal_or_a_runner_acts_on(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    name = "::error::x\x1b[31m\u202e<b>.yaml"
+    Path(name).write_text("pipeproof: 1\nmicrobatches: 1\nranks:\n  - 0F0; 0B0\n")
+    asked = (f"./{name}", "--mutants", "1", "--mutation", "drop", "--torch", "0")
+    code, out, _ = hunted(capsys, *asked)
+    _, said, _ = hunted(capsys, *asked, "--format", "json")
+
+    assert code == 0
+    assert not {"\x1b", "\u202e"} & {*out}
+    assert not any(line.lstrip().startswith("::") for line in out.splitlines())
+    assert said.isascii()
+
+
+@pytest.mark.usefixtures("_inline")
+def test_cases_that_cannot_be_written_are_no_crash(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("found").write_text("in the way", encoding="utf-8")
+    size = ("--ranks", "2", "--microbatches", "3", "--transport", "gloo")
+    code, out, err = hunted(capsys, "--generator", "zbv", *size)
+
+    assert code == 2
+    assert "PP202" in out
+    assert "found" in err
+    assert "Traceback" not in err
 
 
 @pytest.mark.usefixtures("_inline")
