@@ -3,8 +3,10 @@
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NoReturn
 
 import click
@@ -65,41 +67,78 @@ def _refuse(name: str, root: Path) -> NoReturn:
     raise ParseError([Problem(name, 1, 1, "it stands elsewhere", expected)])
 
 
-def afresh(schedule: Mapping[str, Json], options: Mapping[str, Json], data: bytes) -> Found | None:
-    """Judge a schedule of a bundle from the bytes of its file.
+def afresh(
+    schedule: Mapping[str, Json],
+    options: Mapping[str, Json],
+    data: bytes,
+    imported: bytes | None,
+) -> Found:
+    """Judge a schedule of a bundle from the bytes of its file, and of that which it imports.
 
-    Returns:
-        None where it imports another file. Where its bytes are no such schedule, or it cannot be
-        read with these options, a result that no bundle holds.
+    Where its bytes are no such schedule, import another file, or cannot be read with these
+    options, what is returned is a result that no bundle holds.
     """
-    if schedule["imports"] is not None:
-        return None
     try:
-        return _judged(schedule, _values(options), data)
-    except (PipeproofError, click.UsageError):
+        with _beside(schedule, imported) as imports:
+            return _judged(schedule, _values(options), data, imports)
+    except (PipeproofError, click.UsageError, OSError, ValueError):
         return Found(None, {})
 
 
-def _judged(schedule: Mapping[str, Json], values: Asking, data: bytes) -> Found:
+@contextmanager
+def _beside(
+    schedule: Mapping[str, Json], imported: bytes | None
+) -> Iterator[tuple[Path, Path | None, Path]]:
+    """Give where imports start from, the file that is imported, None for none, and the root."""
+    if imported is None:
+        yield _NOWHERE, None, _NOWHERE
+        return
+    with TemporaryDirectory(prefix="pipeproof-") as folder:
+        root = Path(folder).resolve()
+        path, base = root / str(schedule["imports"]), (root / str(schedule["path"])).parent
+        for each in (path.parent, base):
+            each.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(imported)
+        yield base, path, root
+
+
+def _judged(
+    schedule: Mapping[str, Json],
+    values: Asking,
+    data: bytes,
+    imports: tuple[Path, Path | None, Path],
+) -> Found:
     from pipeproof import api  # noqa: PLC0415  what judges is imported when needed
     from pipeproof.reports.json import render  # noqa: PLC0415
 
     text = data.decode("utf-8", "replace")
     path, case = str(schedule["path"]), schedule["case"]
-    reading = replace(read_options(values), base=_NOWHERE)
+    reading = replace(read_options(values), base=imports[0])
     question = asked(values)
     name = str(schedule["name"])
     one = replace(reading, case=case if isinstance(case, int) else None)
     for document in (*_documents(path, text, reading), *_documents(name, text, one)):
-        if document.name == name:
+        if document.name == name and _imported(document) == imports[1]:
             report = Judge(reading, question).report(document, text)
-            entry = json.loads(render(Result(__version__, (report,))))["files"][0]
+            told = render(Result(__version__, (report,)))
+            if imports[1] is not None:  # it lies elsewhere than it lay
+                told = told.replace(_as_json(f"{imports[2]}{os.sep}"), "")
+            entry = json.loads(told)["files"][0]
             try:
                 as_run = api.as_run(document, question)
             except PipeproofError:
                 as_run = None
             return Found(as_run, entry)
     return Found(None, {})
+
+
+def _as_json(text: str) -> str:
+    return json.dumps(text)[1:-1]
+
+
+def _imported(document: Document) -> Path | None:
+    path = document.origin.get("path")
+    return Path(os.path.normpath(path)) if isinstance(path, str) else None
 
 
 def _documents(path: str, text: str, options: ReadOptions) -> Iterable[Document]:

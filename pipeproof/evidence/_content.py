@@ -1,13 +1,14 @@
 """Whether what a bundle says holds together: digests, results, certificates, schedules as run."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple, Protocol
 
 from pipeproof import recheck
 from pipeproof.evidence._boundaries import boundaries
-from pipeproof.evidence._result import Summary, entries, expected_exit, summary
+from pipeproof.evidence._own import require_own
+from pipeproof.evidence._result import Summary, entries, expected_exit, is_written, summary
 from pipeproof.evidence._shape import Json, Malformed, rows, table, text, texts
 from pipeproof.evidence.manifest import (
     MANIFEST,
@@ -15,6 +16,7 @@ from pipeproof.evidence.manifest import (
     SUMS,
     canonical,
     identity,
+    schema_text,
     sha256,
 )
 
@@ -29,11 +31,15 @@ class Found(NamedTuple):
 
 
 class Again(Protocol):
-    """Judges a schedule of a bundle afresh; None where that cannot be done from a bundle."""
+    """Judges a schedule of a bundle afresh, of the bytes of its file and of that it imports."""
 
     def __call__(
-        self, schedule: Mapping[str, Json], options: Mapping[str, Json], data: bytes
-    ) -> Found | None: ...
+        self,
+        schedule: Mapping[str, Json],
+        options: Mapping[str, Json],
+        data: bytes,
+        imported: bytes | None,
+    ) -> Found: ...
 
 
 class Checked(NamedTuple):
@@ -73,9 +79,13 @@ def checked(
     for schedule, entry in zip(schedules, told, strict=True):
         each = _schedule(schedule, summary(entry), contents)
         if again is not None and same:
-            afresh = again(schedule, options, inputs[text(schedule["path"])])
+            imported = schedule["imports"]
+            also = None if imported is None else inputs[text(imported)]
+            afresh = again(schedule, options, inputs[text(schedule["path"])], also)
             each = each._replace(again=_same(schedule, entry, contents, afresh))
         found.append(each)
+    if same:
+        _require_written(predicate, contents, told, found)
     return found
 
 
@@ -161,6 +171,27 @@ def _results(
     return told
 
 
+def _require_written(
+    predicate: Mapping[str, Json],
+    contents: Mapping[str, bytes],
+    told: Sequence[Mapping[str, Json]],
+    found: Sequence[Checked],
+) -> None:
+    """Check that what this program makes is as it makes it: result, schema, commands."""
+    results, version = text(predicate["results"]), text(table(predicate["tool"])["version"])
+    _require(is_written(contents[results], version, told), f"{results} holds something else")
+    _require(contents[SCHEMA_FILE] == schema_text(), f"{SCHEMA_FILE} is another")
+    _require(_holds(table(predicate["repository"])), "what it says of git contradicts itself")
+    require_own(predicate, [not each.rejected for each in found])
+
+
+def _holds(said: Mapping[str, Json]) -> bool:
+    """Whether what is said of a repository can be: no commit for a reason, no diff of nothing."""
+    if said["commit"] is None:
+        return said["why"] is not None and said["dirty"] is True and said["diff"] is None
+    return said["why"] is None and (said["diff"] is None or said["dirty"] is True)
+
+
 def _schedule(
     schedule: Mapping[str, Json], found: Summary, contents: Mapping[str, bytes]
 ) -> Checked:
@@ -212,15 +243,13 @@ def _same(
     schedule: Mapping[str, Json],
     entry: Mapping[str, Json],
     contents: Mapping[str, bytes],
-    found: Found | None,
+    found: Found,
 ) -> bool:
-    """Check that what judging afresh gave is what the bundle holds; False where nothing did.
+    """Check that what judging afresh gave is what the bundle holds.
 
     Raises:
         Malformed: it is something else.
     """
-    if found is None:
-        return False
     name, as_run = schedule["name"], schedule["as_run"]
     held = None if as_run is None else contents[text(as_run)].decode("utf-8", "replace")
     run = None if held is None else held.removesuffix("\n")

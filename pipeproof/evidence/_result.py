@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from pipeproof.evidence._shape import Json, Malformed, rows, table, text, texts
 
-__all__ = ["Summary", "Under", "entries", "expected_exit", "summary"]
+__all__ = ["Summary", "Under", "entries", "expected_exit", "is_written", "summary"]
 
 _SCHEMA = "pipeproof.result/1"
+_ORDER = ("refuted", "error", "unknown", "proved")
 
 
 class Under(NamedTuple):
@@ -86,6 +87,16 @@ def _under(told: Mapping[str, Json]) -> Under:
     rule = next(iter([*first, *rules]), None)
     assumes = tuple(texts(told["assumes"]))
     return Under(text(told["name"]), text(told["verdict"]), rule, frozenset(rules), assumes)
+
+
+def is_written(result: bytes, version: str, told: Sequence[Mapping[str, Json]]) -> bool:
+    """Whether a result is written as this version writes it, with nothing beside its entries."""
+    words = {text(each["verdict"]) for each in told}
+    worst = next((word for word in _ORDER if word in words), "unknown")
+    tool: Json = {"name": "pipeproof", "version": version}
+    head = json.dumps({"schema": _SCHEMA, "tool": tool, "verdict": worst})
+    files = ",\n".join(json.dumps(each) for each in told)
+    return result == f'{head[:-1]}, "files": [\n{files}]}}\n'.encode()
 
 
 def expected_exit(found: Sequence[Summary]) -> set[int]:

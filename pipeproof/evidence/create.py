@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from pipeproof.errors import ParseError, Problem, printable
-from pipeproof.evidence import commands, repository
+from pipeproof.evidence import _own, commands, repository
 from pipeproof.evidence._boundaries import boundaries
 from pipeproof.evidence._result import Summary, entries, summary
 from pipeproof.evidence._shape import Json
@@ -47,11 +47,7 @@ class Options:
 
     def words(self) -> list[str]:
         """Return them as a command takes them."""
-        found: list[str] = []
-        for name, value in self.plain().items():
-            many = value if isinstance(value, list) else [] if value is None else [value]
-            found += [f"--{name}={each}" for each in many]
-        return found
+        return _own.words(self.plain())
 
     def plain(self) -> dict[str, Json]:
         """Return them as JSON holds them."""
@@ -163,8 +159,7 @@ class _Making:
         """Judge every schedule; return what was found of each."""
         words = self.plan.options.words()
         names = [each.name for each in self.plan.schedules]
-        argv = ["pipeproof", "check", "--format=json", "--no-config", "--no-cache", *words, "--"]
-        self.command([*argv, *names], "judge", RESULTS)
+        self.command(_own.judge(words, names), "judge", RESULTS)
         result = self.draft.contents.get(RESULTS, b"")
         try:
             told = entries(result)
@@ -180,11 +175,11 @@ class _Making:
         return [self._schedule(n, each, said) for n, (each, said) in enumerate(pairs)]
 
     def _schedule(self, number: int, each: Scheduled, found: Summary) -> Json:
-        words = [*self.plan.options.words(), "--", each.name]
+        words = self.plan.options.words()
         as_run = f"as-run/{number:03}.json"
         certificate = f"certificates/{number:03}.json"
-        has_run = self.command(["pipeproof", "convert", "--to=as-run", *words], "resolve", as_run)
-        shown = self.command(["pipeproof", "certify", *words], "certify", certificate)
+        has_run = self.command(_own.resolve(words, each.name), "resolve", as_run)
+        shown = self.command(_own.certify(words, each.name), "certify", certificate)
         statements = self._rechecked(certificate, as_run) if shown and has_run else 0
         return {
             **each._asdict(),
@@ -195,8 +190,7 @@ class _Making:
         }
 
     def _rechecked(self, certificate: str, as_run: str) -> int:
-        argv = ["python", "-m", "pipeproof.recheck", certificate, as_run]
-        self.command(argv, "recheck", folder=self.draft.folder)
+        self.command(_own.recheck(certificate, as_run), "recheck", folder=self.draft.folder)
         if self.commands[-1]["exit"] != 0:
             self.rejected.append(certificate)
             return 0
@@ -233,9 +227,10 @@ class _Making:
     ) -> None:
         for file, (data, _) in zip(files, logs, strict=True):
             self.draft.put(file, data)
+        words = [self.clean.text(each) for each in argv] if purpose == "asked" else [*argv]
         self.commands.append(
             {
-                "argv": [self.clean.text(each) for each in argv],
+                "argv": words,
                 "purpose": purpose,
                 "exit": ended.exit,
                 "stdout": files[0],

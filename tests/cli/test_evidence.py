@@ -293,7 +293,25 @@ def test_a_bundle_with_a_hostile_command_and_path_is_told_the_same_way(
     assert "\x1b" not in said
 
 
-def test_what_a_bundle_imports_is_read_from_nowhere(
+def test_a_file_that_imports_nothing_is_judged_whatever_its_bundle_says(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(["evidence", "create", "legal.yaml", "stuck.yaml", "-o", "../b"])
+    made = contents(root.parent / "b")
+
+    def lies(predicate: dict[str, object]) -> None:
+        schedules = predicate["schedules"]
+        assert isinstance(schedules, list)
+        schedules[0]["imports"] = "stuck.yaml"
+
+    forged = {**made, "inputs/000.yaml": made["inputs/001.yaml"]}
+    written(root.parent / "c", resealed(forged, lies))  # type: ignore[arg-type]
+    capsys.readouterr()
+    assert run(["evidence", "verify", "../c"]) == 14
+    assert "its input gives another schedule as run" in capsys.readouterr().out
+
+
+def test_what_a_bundle_imports_is_read_from_it(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spec = "pipeproof: 1\nmicrobatches: 1\nimport: {format: torch-csv, path: run.csv}\n"
@@ -303,6 +321,7 @@ def test_what_a_bundle_imports_is_read_from_nowhere(
     run(["evidence", "create", "a.yaml", "-o", "../b"])
     made = contents(root.parent / "b")
     assert run(["evidence", "verify", "../b"]) == 0
+    assert "judged afresh: the same" in capsys.readouterr().out
 
     def own(predicate: dict[str, object]) -> None:
         schedules, inputs = predicate["schedules"], predicate["inputs"]
@@ -314,6 +333,10 @@ def test_what_a_bundle_imports_is_read_from_nowhere(
     less = {name: data for name, data in made.items() if name != "inputs/001.csv"}
     written(root.parent / "c", resealed(less, own))  # type: ignore[arg-type]
     assert run(["evidence", "verify", "../c"]) == 14
+    assert "gives another schedule as run" in capsys.readouterr().out
+    other = {**made, "inputs/001.csv": b"0B0,0F0\n"}
+    written(root.parent / "d", resealed(other))
+    assert run(["evidence", "verify", "../d"]) == 14
     assert "gives another schedule as run" in capsys.readouterr().out
     (root / "run.csv").write_text("0F0,0B0,\n")
     assert run(["evidence", "verify", "../b"]) == 11

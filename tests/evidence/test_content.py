@@ -1,6 +1,7 @@
 """What contradicts itself in a bundle is found, although every digest was made anew."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -65,7 +66,14 @@ def test_a_verdict_that_is_edited_in_the_manifest_is_found(made: Made) -> None:
 def edited(files: Contents, number: int, **entry: Json) -> Contents:
     result = json.loads(files["results/check.json"])
     result["files"][number].update(entry)
-    return {**files, "results/check.json": json.dumps(result).encode()}
+    return {**files, "results/check.json": as_check_writes(result)}
+
+
+def as_check_writes(result: dict[str, Json]) -> bytes:
+    entries = result.pop("files")
+    assert isinstance(entries, list)
+    rows = ",\n".join(json.dumps(each) for each in entries)
+    return f'{json.dumps(result)[:-1]}, "files": [\n{rows}]}}\n'.encode()
 
 
 def test_a_verdict_that_is_edited_everywhere_is_found_by_its_certificate(made: Made) -> None:
@@ -193,3 +201,55 @@ def test_a_manifest_that_is_spaced_otherwise_is_found(made: Made) -> None:
     files = {**made.files, MANIFEST: spaced}
 
     assert "not canonical" in refused({**files, SUMS: sums(files)}, made)
+
+
+Forged = Callable[[dict[str, Json]], None]
+
+
+def command(number: int, **said: Json) -> Forged:
+    def change(predicate: dict[str, Json]) -> None:
+        predicate["commands"][number].update(said)  # type: ignore[index, union-attr]
+
+    return change
+
+
+def fewer(predicate: dict[str, Json]) -> None:
+    for key in ("commands", "runs"):
+        predicate[key].pop()  # type: ignore[union-attr]
+
+
+def diff_of_nothing(predicate: dict[str, Json]) -> None:
+    predicate["repository"].update(dirty=False, diff="0" * 64)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (command(1, argv=["true"]), "its command 1 is not that which makes a bundle"),
+        (command(2, purpose="judge"), "its command 2 is not that which makes a bundle"),
+        (command(3, exit=4), "the exit code of its command 3 is not what came of it"),
+        (command(3, stderr="commands/001.err"), "it holds a file that it does not name"),
+        (fewer, "it holds a file that it does not name"),
+        (diff_of_nothing, "what it says of git contradicts itself"),
+    ],
+)
+def test_commands_that_make_no_bundle_are_found(made: Made, change: Forged, said: str) -> None:
+    assert said in refused(resealed(made.files, change), made)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("verdict", "proved"), ("note", "all is well"), ("tool", {"name": "x"})]
+)
+def test_what_a_result_says_beside_its_schedules_is_held_to_them(
+    made: Made, key: str, value: Json
+) -> None:
+    result = {**json.loads(made.files["results/check.json"]), key: value}
+    files = {**made.files, "results/check.json": as_check_writes(result)}
+
+    assert refused(resealed(files), made) == "results/check.json holds something else"
+
+
+def test_another_schema_in_its_place_is_found(made: Made) -> None:
+    files = {**made.files, "evidence.schema.json": b"{}"}
+
+    assert refused(resealed(files), made) == "evidence.schema.json is another"
