@@ -1,6 +1,6 @@
 """Ten bugs, one at a time in a copy of the package, are each found by `hunt --self`.
 
-`python -m pytest -m slow tests/campaign/test_broken.py` hunts for all of them.
+`python -m pytest -m slow tests/campaign/targets/test_itself_broken.py` hunts for all of them.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ def test_a_bug_stands_in_a_copy_and_nowhere_else(bug: Bug, tmp_path: Path) -> No
     changed = [
         path.relative_to(folder)
         for path in folder.rglob("*.py")
-        if path.read_bytes() != (Path(__file__).parents[2] / path.relative_to(folder)).read_bytes()
+        if path.read_bytes() != (Path(__file__).parents[3] / path.relative_to(folder)).read_bytes()
     ]
 
     assert changed == [Path("pipeproof") / bug.file]

@@ -1,6 +1,6 @@
 """What is known to be wrong in torch is found by hunting its generators, with no hint of where.
 
-`python -m pytest -m slow tests/campaign/test_hunted_generators.py` hunts anew; it needs torch.
+`python -m pytest -m slow tests/campaign/targets/test_generator_torch.py` hunts anew; it needs torch.
 """
 
 import json
@@ -12,7 +12,7 @@ from pipeproof.campaign._inline import Inline
 from pipeproof.campaign.judged import read
 from pipeproof.cli import hunt, run
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
