@@ -23,7 +23,10 @@ from pathlib import Path
 from typing import NoReturn
 
 SCHEMA = "pipeproof.certificate/1"
-USAGE = "usage: recheck.py CERTIFICATE.json AS_RUN.json\n"
+USAGE = (
+    "usage: python -m pipeproof.recheck CERTIFICATE.json AS_RUN.json\n"
+    "AS_RUN.json is the schedule as run: pipeproof convert FILE --to as-run -o AS_RUN.json\n"
+)
 UNCERTIFIED = "no certificate speaks of it"
 NEVER = -1  # the event of an end without a partner
 ROUNDS = 64  # in which choices that hang on choices are settled

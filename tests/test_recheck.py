@@ -345,7 +345,9 @@ def test_the_command_tells_what_it_cannot_read(tmp_path: Path) -> None:
 
 def test_the_command_wants_two_files(capsys: pytest.CaptureFixture[str]) -> None:
     assert module.main([]) == 2
-    assert "usage" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "usage" in said
+    assert "pipeproof convert FILE --to as-run -o AS_RUN.json" in said
 
 
 def test_the_file_imports_the_standard_library_only() -> None:
