@@ -2,6 +2,7 @@
 
 import json
 from inspect import cleandoc
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from pipeproof.semantics.logic import Rule
 
 __all__ = ["command"]
+
+_WIDTH = 96  # as the lines of a rule's own text
 
 
 @click.command(name="explain", short_help="Explain a rule, or list all.")
@@ -31,8 +34,17 @@ def command(rule: str | None, format_: str) -> int:
     elif rule is None:
         emit("".join(f"{each.code}  {each.name}: {_first_line(each)}\n" for each in shown))
     else:
-        emit("".join(f"{each.code} {each.name}\n\n{cleandoc(each.doc)}\n" for each in shown))
+        emit("".join(map(_told, shown)))
     return 0
+
+
+def _told(rule: "Rule") -> str:
+    """Return what a rule means, and what to change where it is broken, if anything is known."""
+    from pipeproof.reports._advice import advice  # noqa: PLC0415  imported when needed
+
+    said = f"What to change: {advice(rule.code)}" if advice(rule.code) else ""
+    change = f"\n{fill(said, _WIDTH, break_on_hyphens=False)}\n" if said else ""
+    return f"{rule.code} {rule.name}\n\n{cleandoc(rule.doc)}\n{change}"
 
 
 def _named(word: str, every: list["Rule"]) -> "Rule":

@@ -10,7 +10,24 @@ from tests.cli.made import Command
 @pytest.mark.parametrize("word", ["PP301", "pp301", "deadlock"])
 def test_a_rule_is_explained_by_code_or_name(command: Command, word: str) -> None:
     assert command("explain", word) == 0
-    assert command.out == "PP301 deadlock\n\nRanks wait.\n\nMore.\n"
+    assert command.out.startswith("PP301 deadlock\n\nRanks wait.\n\nMore.\n\n")
+
+
+def test_what_to_change_stands_behind_it(command: Command) -> None:
+    assert command("explain", "PP301") == 0
+    assert (
+        "\n\nWhat to change: Break the circle: on one of the ranks, move what the other "
+        in command.out
+    )
+    assert all(len(line) <= 96 for line in command.out.splitlines())
+
+
+def test_where_nothing_is_known_to_change_nothing_is_said(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeproof.reports._advice._ADVICE", {})
+    assert command("explain", "PP101") == 0
+    assert command.out == "PP101 missing-operation\n\nIt is missing.\n\nWhy: x.\n"
 
 
 def test_all_rules_are_listed_in_order_of_codes(command: Command) -> None:
