@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pipeproof import __version__
 from pipeproof.campaign.chance import NO_FAULT, WORDS, coverage, written
 from pipeproof.campaign.store import Row
-from pipeproof.campaign.targets.target import Case, Table, Target, Told
+from pipeproof.campaign.targets.target import Case, Table, Target, Told, many
 from pipeproof.campaign.task import Json
 
 __all__ = ["RATES", "SCHEMA", "Report", "report"]
@@ -64,7 +64,7 @@ class Report(NamedTuple):
         yield f"found: {len(told.cases) or 'nothing'}"
         yield from (f"  {each.name}: {_short(each.what)}" for each in told.cases)
         yield ""
-        yield f"chance that {told.trials} independent trials meet a fault at least once:"
+        yield f"chance that {many(told.trials, 'independent trial')} meet a fault at least once:"
         yield from (f"  of rate {rate}: {found}" for rate, found in self._chances(_DIGITS))
         yield from (*WORDS, NO_FAULT)
 
@@ -99,16 +99,20 @@ class Report(NamedTuple):
 
 
 def report(target: Target, rows: Iterable[Row]) -> Report:
-    """Return what a campaign came to, of the rows of its store in any order."""
-    found = sorted(rows, key=lambda row: row.key)
+    """Return what a campaign came to, of the rows of its store in any order.
+
+    What a shard minimised, and the whole campaign would not, counts for nothing.
+    """
+    found = {row.key: row for row in sorted(rows, key=lambda row: row.key)}
+    wanted = {task.key for task in (*target.tasks(), *target.further(found.values()))}
     guards = tuple(
-        _Guard(row.key, each.task.kind, each.task.body, each.outcome, each.why)
-        for row, each in ((row, row.ended) for row in found)
+        _Guard(key, each.task.kind, each.task.body, each.outcome, each.why)
+        for key, each in ((key, row.ended) for key, row in found.items() if key in wanted)
         if each.outcome != "done"
     )
-    absent = len({task.key for task in target.tasks()} - {row.key for row in found})
-    told = target.told(found)
-    return Report(target.campaign, told, len(found) - len(guards), guards, absent)
+    absent = len(wanted - found.keys())
+    done = len(wanted) - absent - len(guards)
+    return Report(target.campaign, target.told(found.values()), done, guards, absent)
 
 
 def _found(case: Case) -> dict[str, str]:

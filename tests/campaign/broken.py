@@ -14,7 +14,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["BUGS", "Bug", "Caught", "caught", "seeded"]
+__all__ = ["BUGS", "PACKAGE", "Bug", "Caught", "caught", "seeded"]
 
 PACKAGE = Path(__file__).parents[2] / "pipeproof"
 CASES, BLOCK = 800, 40

@@ -51,6 +51,19 @@ def test_shards_merged_are_the_whole_campaign(capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.usefixtures("_inline")
+def test_what_shards_minimised_each_for_itself_changes_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    size = ("--ranks", "2", "--microbatches", "3-6", "--transport", "gloo")
+    grid = ("--generator", "zbv", *size, "--lowering", "torch-deferred")
+    whole = hunted(capsys, *grid)
+    for shard in ("1/2", "2/2"):
+        hunted(capsys, *grid, "--shard", shard, "--store", f"{shard[0]}.db")
+
+    assert hunted(capsys, "merge", "1.db", "2.db", "-o", "both.db") == whole
+
+
+@pytest.mark.usefixtures("_inline")
 def test_a_store_is_gone_on_with_only_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
     first = hunted(capsys, *SELF, "--store", "a.db")
     refused = hunted(capsys, *SELF, "--store", "a.db")
@@ -142,7 +155,7 @@ def test_files_are_hunted_around(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = hunted(capsys, "a.yaml", "--mutants", "1", "--torch", "0")
 
     assert code == 0
-    assert "1 schedules, of which 1 are proved" in out
+    assert "1 schedule, 1 of them proved" in out
 
 
 @pytest.mark.usefixtures("_inline")

@@ -8,7 +8,7 @@ from pipeproof.campaign.judged import number_of, text_of
 from pipeproof.campaign.mutate import mutant
 from pipeproof.campaign.store import Row
 from pipeproof.campaign.targets import configured
-from pipeproof.campaign.targets.target import Case, Table, Told
+from pipeproof.campaign.targets.target import Case, Table, Told, many
 from pipeproof.campaign.task import Json
 from pipeproof.ir.spec_text import write_spec
 
@@ -76,18 +76,18 @@ def _covered(asking: Asking, rows: Iterable[Row], mutants: Sequence[_Mutant]) ->
     judged = [each.ended for each in rows if each.ended.task.kind == configured.KIND]
     own = [each for each in judged if configured.is_base(each.task.body)]
     proved = sum(1 for each in own if each.answer and each.answer["verdict"] == "proved")
-    yield f"{asking.bases} schedules, of which {proved} are proved, and their mutants"
+    yield f"{many(asking.bases, 'schedule')}, {proved} of them proved, and their mutants"
     fates = Counter(each.said("fate") for each in mutants)
     names = len({each.name for each in mutants})
     yield f"{names} of {asking.mutations} mutations change something in them"
     different = len({each.said("digest") for each in mutants})
     counts = ", ".join(f"{fates[fate]} {fate}" for fate in _FATES)
-    yield f"{len(mutants)} mutants, {different} of them different: {counts}"
+    yield f"{many(len(mutants), 'mutant')}, {different} of them different: {counts}"
     witnesses = Counter(each.said("witness") for each in mutants)
     by = ", ".join(f"{name} {count}" for name, count in sorted(witnesses.items()))
     yield f"each judged by the graph engine and by a witness: {by}"
     if len(judged) > len(own):
-        yield f"{len(judged) - len(own)} configurations beside them"
+        yield f"{many(len(judged) - len(own), 'configuration')} beside them"
 
 
 def _table(mutants: Iterable[_Mutant]) -> Table:
@@ -146,7 +146,7 @@ def _let_through(mutants: Iterable[_Mutant], rows: Mapping[str, Row]) -> Iterato
         row = rows.get(task.key)
         answer = None if row is None else row.ended.answer
         small = answer is not None and bool(answer.get("found"))
-        what = f"torch lets {rule} through, after {name}: {len(alike)} mutants"
+        what = f"torch lets {rule} through, after {name}: {many(len(alike), 'mutant')}"
         yield Case(
             name=f"torch lets {rule} through after {name}",
             what=what,

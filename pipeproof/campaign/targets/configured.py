@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pipeproof.campaign.judged import judged, names_of, number_of, read, text_of, told
 from pipeproof.campaign.store import Row
-from pipeproof.campaign.targets.target import Case, Table
+from pipeproof.campaign.targets.target import Case, Table, many
 from pipeproof.campaign.task import Json, Task
 from pipeproof.errors import InputError, UnsupportedFeatureError
 
@@ -153,12 +153,10 @@ def cases(found: Iterable[Illegal], rows: Mapping[str, Row]) -> Iterator[Case]:
         row = rows.get(each.minimise.key)
         answer = None if row is None else row.ended.answer
         small = answer if answer is not None and answer.get("found") else None
-        number = f"{each.number} configuration{'' if each.number == 1 else 's'}"
-        what = f"{each.rule} in {each.origin}, {number}, under "
+        what = f"{each.rule} in {each.origin}, {many(each.number, 'configuration')}, under "
         what += ", ".join(each.transports)
         if small is not None:
-            sizes = f"{small['ranks']} ranks, {small['microbatches']} microbatches"
-            what += f"; minimised to {sizes}, {small['instructions']} instructions"
+            what += f"; minimised to {_sizes(small)}"
         of = each.body["of"]
         yield Case(
             name=f"{each.rule} {each.origin}",
@@ -171,6 +169,12 @@ def cases(found: Iterable[Illegal], rows: Mapping[str, Row]) -> Iterator[Case]:
             command=_command(of) if isinstance(of, Mapping) else "",
             minimised=small is not None,
         )
+
+
+def _sizes(small: Mapping[str, Json]) -> str:
+    microbatches = "microbatch" if small["microbatches"] == 1 else "microbatches"
+    ranks, left = many(small["ranks"], "rank"), many(small["instructions"], "instruction")
+    return f"{ranks}, {small['microbatches']} {microbatches}, {left}"
 
 
 def _words(of: Mapping[str, Json]) -> str:

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 from pipeproof.campaign.store import Row
 from pipeproof.campaign.task import Json, Task
 
-__all__ = ["Case", "Table", "Target", "Told"]
+__all__ = ["Case", "Table", "Target", "Told", "many"]
 
 
 class Case(NamedTuple):
@@ -72,3 +72,8 @@ class Target(Protocol):
     def told(self, rows: Iterable[Row]) -> Told:
         """Return what is said of the rows of a store."""
         ...
+
+
+def many(number: Json, word: str) -> str:
+    """Return a number and what there are so many of, as `1 rank` or `2 ranks`."""
+    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -1,6 +1,6 @@
 """What is known to be wrong in torch is found by hunting its generators, with no hint of where.
 
-`python -m pytest -m slow tests/campaign/targets/test_generator_torch.py` hunts anew; it needs torch.
+`python -m pytest -m slow tests/campaign/targets/test_generator_torch.py` hunts anew, with torch.
 """
 
 import json

@@ -53,7 +53,7 @@ def test_a_mutant_is_killed_or_shown_to_be_as_legal() -> None:
 
     assert rows["drop"] == ("2", "2", "2", "0", "0", "0")
     assert all(int(row[2]) + int(row[3]) == int(row[0]) for row in rows.values())
-    assert "1 schedules, of which 1 are proved, and their mutants" in told.covered
+    assert "1 schedule, 1 of them proved, and their mutants" in told.covered
     assert "3 of 4 mutations change something in them" in told.covered
     assert not told.distrust
 
