@@ -33,8 +33,9 @@ class _Said(NamedTuple):
 def render(result: Result) -> str:
     """Return a command a line, errors first, and one that sums up.
 
-    What is broken under several transports is told once. What is unknown is a warning, and so is
-    what warns. What a baseline accepts, and what is gone of it, is a notice.
+    What is broken under several transports is told once, and a warning that differs only by the
+    transport that it names, too. What is unknown is a warning, and so is what warns. What
+    a baseline accepts, and what is gone of it, is a notice.
     """
     said = [each for report in result.files for each in _file(report)]
     said += [_Said("notice", "baseline", line) for line in baseline_lines(result)]
@@ -67,12 +68,16 @@ def _file(report: FileReport) -> Iterator[_Said]:
 
 
 def _verdict(report: FileReport, transports: tuple[TransportVerdict, ...]) -> Iterator[_Said]:
-    under: dict[_Said, list[str]] = {}
+    under: dict[_Said, list[tuple[str, _Said]]] = {}
     for transport in transports:
         for each in _told(report, transport):
-            under.setdefault(each, []).append(transport.name)
-    for each, names in under.items():
-        yield each._replace(message=f"{each.message} (under {', '.join(names)})")
+            alike = each
+            if each.level == "warning":
+                alike = each._replace(message=each.message.replace(transport.name, "…"))
+            under.setdefault(alike, []).append((transport.name, each))
+    for told in under.values():
+        names = ", ".join(name for name, _ in told)
+        yield told[0][1]._replace(message=f"{told[0][1].message} (under {names})")
 
 
 def _told(report: FileReport, transport: TransportVerdict) -> Iterator[_Said]:

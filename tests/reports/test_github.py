@@ -5,7 +5,7 @@ from dataclasses import replace
 from pipeproof.errors import Problem
 from pipeproof.reports import github as report
 from pipeproof.verdict.result import FileReport, Result
-from pipeproof.verdict.verdict import Outcome
+from pipeproof.verdict.verdict import Outcome, Warned
 from tests.reports.made import DEADLOCK, proved, refuted, transport, unreadable, verdict, whole
 
 
@@ -19,6 +19,28 @@ def test_each_violation_stands_at_its_first_place_once_for_all_transports() -> N
     )
     assert lines[1].startswith("::error file=crossed.yaml,line=6,col=25,title=PP303 stranded")
     assert lines[-1] == "::notice title=pipeproof::0 proved, 1 refuted, 0 unknown"
+
+
+def test_a_warning_that_differs_only_by_its_transport_is_told_once() -> None:
+    names = ("rendezvous", "rendezvous-edge", "gloo")
+    alike = tuple(
+        replace(
+            transport(name, Outcome.PROVED),
+            warnings=(Warned("PP302", f"it is stuck under {name}"),),
+        )
+        for name in names
+    )
+    other = replace(
+        transport("buffered", Outcome.PROVED), warnings=(Warned("PP303", "it is left over"),)
+    )
+    found = verdict(*alike, other, outcome=Outcome.PROVED, path="a.yaml")
+    lines = report.render(Result("0", (FileReport("a.yaml", found),))).splitlines()
+
+    assert lines[:-1] == [
+        "::warning file=a.yaml,title=PP302::it is stuck under rendezvous "
+        "(under rendezvous, rendezvous-edge, gloo)",
+        "::warning file=a.yaml,title=PP303::it is left over (under buffered)",
+    ]
 
 
 def test_errors_come_first_and_what_is_unknown_is_a_warning() -> None:
