@@ -203,10 +203,12 @@ def _lines(found: "Verified") -> list[str]:
     if not found.predicate:
         return [f"{head}: {found.reasons[0].why}"]
     told = _told(found)
-    lines = [f"{head}: bundle {told['id']} of commit {told['commit'] or 'none'}, now {found.now}"]
+    now = found.now or "none"
+    lines = [f"{head}: bundle {told['id']} of commit {told['commit'] or 'none'}, now {now}"]
     lines += [f"  {each.status.name}: {each.why}" for each in found.reasons]
     for each in found.checked:
-        shown = [f"{each.statements} statements accepted by the second checker"]
+        ending = "" if each.statements == 1 else "s"
+        shown = [f"{each.statements} statement{ending} accepted by the second checker"]
         shown += [f"{each.counterexamples} of them counterexamples"] * (each.counterexamples > 0)
         shown += ["its certificate is rejected, as the bundle says"] * each.rejected
         shown += ["judged afresh: the same"] * each.again
