@@ -17,7 +17,8 @@ def told(violation: Violation) -> Iterator[str]:
     """Yield the execution that shows `violation`: at most `LINES` lines.
 
     Where ranks are stuck, a line a rank says what it is past and where it stands, those of the
-    violation first; else the last moments in their order, with a column a rank while they are few.
+    violation first, and which of its places are posted and not complete; else the last moments in
+    their order, with a column a rank while they are few.
     """
     if not violation.trace:
         return iter(())
@@ -35,12 +36,13 @@ def _standing(trace: Sequence[TraceStep], at: Sequence[Place]) -> Iterator[str]:
         if step.phase in ("start", "done"):
             programs[step.rank].append(step)
     for rank in shown:
-        yield f"rank {rank}: {_stand(programs[rank])}"
+        own = [place for place in at if place.rank == rank]
+        yield f"rank {rank}: {_stand(programs[rank], own)}"
     if len(shown) < len(ranks):
         yield f"… and {len(ranks) - len(shown)} more ranks"
 
 
-def _stand(steps: Sequence[TraceStep]) -> str:
+def _stand(steps: Sequence[TraceStep], at: Sequence[Place]) -> str:
     done = [step.event for step in steps if step.phase == "done"]
     ended = {step.position for step in steps if step.phase == "done"}
     open_ = [step for step in steps if step.phase == "start" and step.position not in ended]
@@ -48,6 +50,10 @@ def _stand(steps: Sequence[TraceStep]) -> str:
     if open_:
         stands = open_[-1]
         said += f"; stands at {stands.event} (position {stands.position})"
+    posted = [place for place in at if place.step is None and place.position in ended]
+    if posted:
+        named = [f"{place.operation} (position {place.position})" for place in posted]
+        said += f"; not complete: {_elided(named)}"
     return said
 
 

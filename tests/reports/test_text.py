@@ -62,6 +62,18 @@ def test_a_deadlock_shows_where_each_rank_stands() -> None:
     assert "rank 1: past 1RECV_F0, 1F0, 1B0; stands at 1SEND_B0 (position 3)\n" in said
 
 
+def test_a_deadlock_shows_what_a_rank_is_past_and_waits_all_the_same() -> None:
+    posted = replace(DEADLOCK, trace=(*DEADLOCK.trace, TraceStep("0SEND_F1", "done", 0, 3)))
+    stuck = transport("nccl-lazy", Outcome.REFUTED, posted)
+    found = verdict(stuck, outcome=Outcome.REFUTED, path="crossed.yaml")
+    said = told(FileReport("crossed.yaml", found))
+
+    assert (
+        "rank 0: past 0F0, 0SEND_F0, 0F1, 0SEND_F1; not complete: 0SEND_F1 (position 3)\n" in said
+    )
+    assert "rank 1: past 1RECV_F0, 1F0, 1B0; stands at 1SEND_B0 (position 3)\n" in said
+
+
 def test_transports_that_agree_share_a_line() -> None:
     said = told(refuted())
 
