@@ -81,3 +81,14 @@ def test_a_known_schedule_is_named_with_its_options() -> None:
 
     assert (schedule.ranks, schedule.microbatches, schedule.lowering) == (2, 2, "just-in-time")
     assert "backward: descending" in text
+
+
+def test_what_is_not_decided_is_no_trial_and_is_counted(rows: list[Row]) -> None:
+    first = next(row for row in rows if row.ended.task.kind == "configured")
+    answer = {**(first.ended.answer or {}), "verdict": "unknown", "under": []}
+    left = first._replace(ended=first.ended._replace(answer=answer))
+    told = GRID.told([left if row is first else row for row in rows])
+
+    assert (told.trials, told.undecided) == (3, 1)
+    assert "1 configurations are not decided" in told.covered
+    assert GRID.told(rows).undecided == 0

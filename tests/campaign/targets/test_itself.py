@@ -42,7 +42,7 @@ def test_cases_are_judged_and_certified_and_the_same_again() -> None:
     rows = answered(target)
     told = target.told(rows)
 
-    assert rows == answered(target)
+    assert rows[:3] == answered(target._replace(cases=3))
     assert not told.cases
     assert told.trials == 8
     assert "8 agree everywhere, 0 do not" in told.covered

@@ -82,17 +82,30 @@ def test_a_mutant_that_no_witness_decides_is_unknown(monkeypatch: pytest.MonkeyP
     )
 
     assert perform(body("swap"))["fate"] == "unknown"
+    asked = SMALL._replace(mutations=("swap",), beside=())
+    told = asked.told(hunted(asked))
+    assert (told.trials, told.undecided) == (0, 2)
+
+
+def test_equal_mutants_are_one_trial() -> None:
+    asked = SMALL._replace(mutations=("drop",), mutants=30, beside=())
+    told = asked.told(hunted(asked))
+    (_, mutants, different, *_), *_ = told.tables[0].rows
+
+    assert int(different) < int(mutants)
+    assert (told.trials, told.undecided) == (int(different), 0)
 
 
 def test_what_torch_lets_through_is_a_find_where_torch_is_asked_for() -> None:
     pytest.importorskip("torch")
-    asked = Around((BASE,), (), 3, 0, ("duplicate",), ("gloo",), torch=True, blames=True)
-    told = asked.told(hunted(asked))
+    asked = Around((BASE,), (), 1, 3, ("duplicate",), ("gloo",), torch=True, blames=True)
+    rows = hunted(asked)
+    told = asked.told(rows)
 
     assert told.cases
     assert all(each.rule and each.minimised for each in told.cases)
     assert "torch lets" in told.cases[0].what
-    assert not asked._replace(blames=False).told(hunted(asked)).cases
+    assert not asked._replace(blames=False).told(rows).cases
 
 
 def test_a_mutation_that_changes_nothing_is_no_mutant() -> None:
