@@ -224,6 +224,8 @@ def mend(path: Path, db: sqlite3.Connection, campaign: str) -> sqlite3.Connectio
         StoreError: it cannot be written; the damaged file stays as it is.
     """
     beside = path.with_name(f"{path.name}.mended")
+    if beside.exists():
+        connect(beside, create=False).close()  # of a run that was killed: else it is refused
     _remove(beside)
     new = connect(beside, create=True)
     with telling(beside):

@@ -1,6 +1,7 @@
 """`pipeproof hunt`: campaigns that look for schedules which break what they should keep."""
 
 import tempfile
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -48,7 +49,7 @@ def command(**values: Unpack[Hunting]) -> int:
         except (KeyboardInterrupt, TerminatedError) as error:
             _stopped(values)
             return Exit.INTERRUPTED if isinstance(error, KeyboardInterrupt) else Exit.TERMINATED
-        return _told(target, store, values, values["output"])
+        return _told(target, store, values, whole=shard.of == 1)
 
 
 def _path(values: Hunting, stack: ExitStack) -> Path:
@@ -67,13 +68,26 @@ def _path(values: Hunting, stack: ExitStack) -> Path:
     shown = printable_lines(written)
     try:
         there = path.exists() and path.stat().st_size > 0
+        is_report = values["output"] is not None and _are_one(path, Path(values["output"]))
     except (OSError, ValueError) as error:
         said = f"{shown}: no such path can be"
         raise click.UsageError(said) from error
+    if is_report:
+        said = f"{shown} is the store; write the report (-o) to another file."
+        raise click.UsageError(said)
     if there and not values["resume"]:
         said = f"{shown} holds a campaign; go on with it by --resume, or name another file."
         raise click.UsageError(said)
     return path
+
+
+def _are_one(store: Path, other: Path) -> bool:
+    """Whether a file is a store, or one of those that SQLite keeps beside it."""
+    whole = store.resolve()
+    beside = [whole.with_name(f"{whole.name}{end}") for end in ("", "-wal", "-shm", "-journal")]
+    return other.resolve() in beside or (
+        other.exists() and store.exists() and other.samefile(store)
+    )
 
 
 def _opened(path: Path, target: "Target") -> "Store":
@@ -107,8 +121,12 @@ def _stopped(values: Hunting) -> None:
         complain(f"stopped; what was found is in {where}, and --resume goes on with it")
 
 
-def _told(target: "Target", store: "Store", values: Hunting, output: str | None) -> Exit:
+def _told(
+    target: "Target", store: "Store", values: Hunting, *, whole: bool, merged: bool = False
+) -> Exit:
     """Tell what the campaign came to, write found cases, and return how the command ends.
+
+    Of a `whole` campaign every task has to be there; `merged`, the output is the store itself.
 
     Raises:
         click.FileError: report or cases cannot be written.
@@ -118,6 +136,7 @@ def _told(target: "Target", store: "Store", values: Hunting, output: str | None)
 
     made = report(target, store.rows())
     is_json = values["format_"] == "json"
+    output = None if merged else values["output"]
     emit(made.json() if is_json else printable_lines(made.text()), output)
     try:
         written = write_cases(made.told.cases, Path(values["found"]))
@@ -127,13 +146,13 @@ def _told(target: "Target", store: "Store", values: Hunting, output: str | None)
     if written:
         said = "a found case is" if written == 1 else f"{written} found cases are"
         complain(f"{said} written to {values['found']}")
-    return _code(made)
+    return _code(made, whole=whole)
 
 
-def _code(made: "Report") -> Exit:
+def _code(made: "Report", *, whole: bool) -> Exit:
     if made.told.cases:
         return Exit.DISTRUST if made.told.distrust else Exit.REFUTED
-    if made.guards:
+    if made.guards or made.told.undecided or (whole and made.absent):
         return Exit.UNKNOWN
     return Exit.PROVED if made.told.trials else Exit.NOTHING
 
@@ -158,11 +177,23 @@ def _merged(values: Hunting) -> int:
     with Store.existing(Path(paths[0])) as first:
         target = target_named(first.campaign)
     with _opened(Path(output), target) as store:
-        for each in paths:
-            with Store.existing(Path(each)) as other:
-                store.merge(other)
+        _merge(store, paths)
         further = list(target.further(list(store.rows())))
         if further:
             with hunting() as watch:
                 campaign(further, store, executor(values), limits(values), watch=watch)
-        return _told(target, store, values, None)
+        return _told(target, store, values, whole=True, merged=True)
+
+
+def _merge(store: "Store", paths: Sequence[str]) -> None:
+    """Take over what the stores at `paths` hold; where one cannot be, no store is left."""
+    from pipeproof.campaign.store import Store  # noqa: PLC0415  imported when needed
+
+    try:
+        for each in paths:
+            with Store.existing(Path(each)) as other:
+                store.merge(other)
+    except BaseException:
+        store.close()
+        store.path.unlink(missing_ok=True)
+        raise

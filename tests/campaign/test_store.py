@@ -335,3 +335,17 @@ def test_what_is_campaign_and_row_is_in_the_digest(tmp_path: Path) -> None:
 
     assert len(digests) == 4
     assert canonical(CAMPAIGN)
+
+
+def test_mending_takes_the_place_of_nobodys_file(path: Path) -> None:
+    filled(path, range(3))
+    altered(path, "UPDATE ended SET why = 'x' WHERE rowid = 1")
+    beside = path.with_name(f"{path.name}.mended")
+    beside.write_text("mine", encoding="utf-8")
+
+    with pytest.raises(StoreError, match="it is no store"):
+        Store.existing(path)
+    assert beside.read_text(encoding="utf-8") == "mine"
+    beside.unlink()
+    with Store.existing(path) as store:
+        assert store.damaged == 1

@@ -15,6 +15,7 @@ from pipeproof.ir.spec_text import write_spec
 __all__ = ["Asking", "told"]
 
 _FATES = ("killed", "equivalent", "unknown", "differs")
+_UNKNOWN = "unknown"
 _LET = "lets through"
 
 
@@ -62,7 +63,16 @@ def told(asking: Asking, rows: Sequence[Row]) -> Told:
     tables = (_table(mutants), _rules(mutants), _torch(mutants), configured.table(rows))
     covered = tuple(_covered(asking, rows, mutants))
     kept = tuple(each for each in tables if each.rows)
-    return Told(covered, len(mutants), kept, tuple(sorted(cases)), distrust=bool(differing))
+    decided = {each.said("digest") for each in mutants if each.said("fate") != _UNKNOWN}
+    unknown = sum(1 for each in mutants if each.said("fate") == _UNKNOWN)
+    return Told(
+        covered,
+        len(decided),
+        kept,
+        tuple(sorted(cases)),
+        distrust=bool(differing),
+        undecided=unknown + configured.undecided(rows),
+    )
 
 
 def _mutants(asking: Asking, rows: Iterable[Row]) -> Iterator[_Mutant]:

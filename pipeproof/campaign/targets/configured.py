@@ -23,6 +23,7 @@ __all__ = [
     "minimising",
     "perform",
     "table",
+    "undecided",
 ]
 
 KIND = "configured"
@@ -194,6 +195,12 @@ def _command(of: Mapping[str, Json]) -> str:
     }
     said = (f"--{each} {of[key]}" for each, key in options.items() if key in of)
     return f"pipeproof hunt {' '.join(said)}"
+
+
+def undecided(rows: Iterable[Row]) -> int:
+    """Return how many configurations were judged and are neither proved nor refuted."""
+    found = (row.ended for row in rows if row.ended.task.kind == KIND)
+    return sum(1 for each in found if each.answer and each.answer["verdict"] == "unknown")
 
 
 def table(rows: Iterable[Row]) -> Table:

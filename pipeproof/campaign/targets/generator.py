@@ -65,13 +65,16 @@ class Grid(NamedTuple):
         found = {row.key: row for row in rows}
         groups = configured.illegal(found.values())
         counts = configured.table(found.values())
-        looked = sum(int(cell) for row in counts.rows for cell in row[1:-1])
+        looked = sum(int(cell) for row in counts.rows for cell in row[1:3])
+        undecided = configured.undecided(found.values())
         covered = (
             f"{looked} configurations judged, each for every interleaving, in "
             f"{len(counts.rows)} ways of making them",
             f"{len(groups)} rules and shapes broken, each minimised",
+            *((f"{undecided} configurations are not decided",) if undecided else ()),
         )
-        return Told(covered, looked, (counts,), tuple(configured.cases(groups, found)))
+        cases = tuple(configured.cases(groups, found))
+        return Told(covered, looked, (counts,), cases, undecided=undecided)
 
 
 def points_of(said: Json) -> tuple[Point, ...]:

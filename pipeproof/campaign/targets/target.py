@@ -42,8 +42,9 @@ class Table(NamedTuple):
 class Told(NamedTuple):
     """What a target says of its rows.
 
-    `covered` are sentences on what was looked at, `trials` how many independent looks that were,
-    `cases` what was found, in order of their names. `distrust` says that pipeproof itself errs.
+    `covered` are sentences on what was looked at, `trials` how many different looks decided
+    something, `cases` what was found, in order of their names. `distrust` says that pipeproof
+    itself errs, `undecided` of how much nothing could say whether it is a find.
     """
 
     covered: tuple[str, ...]
@@ -51,6 +52,7 @@ class Told(NamedTuple):
     tables: tuple[Table, ...]
     cases: tuple[Case, ...]
     distrust: bool = False
+    undecided: int = 0
 
 
 class Target(Protocol):
