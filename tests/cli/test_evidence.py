@@ -213,7 +213,9 @@ def test_without_git_no_bundle_is_fresh_of_nothing(
     assert run(["evidence", "verify", "../b", "--expected-commit", commit]) == 0
     assert run(["evidence", "create", "legal.yaml", "-o", "../c"]) == 0
     assert run(["evidence", "verify", "../c"]) == 12
-    assert "there is no git repository" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "of commit none, now none\n" in said
+    assert "there is no git repository" in said
 
 
 def test_a_read_only_folder_is_said_in_words(
