@@ -1,6 +1,7 @@
 """Commands that are run for a bundle: their logs, exit codes, and what no log may hold."""
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple, Protocol
+from urllib.parse import quote
 
 import pipeproof
 
@@ -22,10 +24,12 @@ MOST = 64 << 20
 
 NOT_FOUND = 127
 _SECRET = re.compile(
-    r"token|secret|passw|credential|cookie|auth(?!or)|(api|access|private)_?key", re.IGNORECASE
+    r"token|secret|passw|passphr|credential|cookie|auth(?!or)|(api|access|private)_?key"
+    r"|(^|_)(key|pass|pat|pw|dsn|webhook)$|_pwd$",
+    re.IGNORECASE,
 )
 _SHORTEST = 8
-_IN_ADDRESS = re.compile(rb"(?<=://)[^/\s@'\"]+@")
+_IN_ADDRESS = re.compile(rb"(?<=://)[^/\s'\"]+@")
 _OWN = "pipeproof"
 _ENDING = (signal.SIGINT, signal.SIGTERM)
 
@@ -57,7 +61,8 @@ class Cleaner:
         self.secrets = {
             name: os.fsencode(value) for name, value in told.items() if len(value) >= _SHORTEST
         }
-        found = [(value, b"[removed]") for value in self.secrets.values()]
+        self._written = {name: _written(value) for name, value in self.secrets.items()}
+        found = [(each, b"[removed]") for every in self._written.values() for each in every]
         for place, shown in places:
             if len(place.parts) > 2:  # noqa: PLR2004  a root, or a folder in it, is in many words
                 found.append((os.fsencode(place), shown.encode()))
@@ -77,8 +82,15 @@ class Cleaner:
 
     def secret_in(self, data: bytes) -> str | None:
         """Return the name of a variable whose secret value stands in `data`."""
-        held = (name for name, value in sorted(self.secrets.items()) if value in data)
-        return next(held, None)
+        every = sorted(self._written.items())
+        return next((name for name, ways in every if any(each in data for each in ways)), None)
+
+
+def _written(secret: bytes) -> set[bytes]:
+    """Return a secret as it may stand somewhere: as it is, in JSON, in an address."""
+    text = secret.decode("utf-8", "replace")
+    in_json = (json.dumps(text, ensure_ascii=plain)[1:-1] for plain in (True, False))
+    return {secret, *(each.encode() for each in in_json), quote(secret, safe="").encode()}
 
 
 def processes(argv: Sequence[str], folder: Path, logs: Path) -> Ended:

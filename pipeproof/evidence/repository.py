@@ -15,7 +15,7 @@ __all__ = ["Repository", "content", "described", "head", "known", "scrubbed", "t
 _GIT = ("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 _DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--binary", "HEAD")
 _SECONDS = 60
-_USER = re.compile(r"^([a-z][a-z0-9+.-]*://)?[^/@]*@", re.IGNORECASE)
+_USER = re.compile(r"^([a-z][a-z0-9+.-]*://)?[^/]*@", re.IGNORECASE)
 NO_GIT = "git is not installed"
 NO_REPOSITORY = "there is no git repository"
 NO_COMMIT = "the repository has no commit"
@@ -44,14 +44,15 @@ def top(folder: Path) -> Path | None:
 def described(root: Path, inputs: Sequence[str]) -> Repository:
     """Return what git says of the tree at `root` and of the files at `inputs` in it.
 
-    It is dirty where a tracked file differs from the commit, or an input is not part of it. Never
-    guessed: without git, a repository or a commit it says so.
+    It is dirty where a tracked file differs from the commit, or an input is not what the commit
+    holds, also where git was told to look away. Never guessed: without git, a repository or a
+    commit it says so.
     """
     commit = head(root)
     if commit is None:
         return Repository(None, True, None, None, _why(root))  # noqa: FBT003  named by the tuple
     changed = _git(root, "status", "--porcelain", "--untracked-files=no")
-    unknown = any(content(root, commit, each) is None for each in inputs)
+    unknown = not all(_is_part(root, commit, each) for each in inputs)
     diff = _git(root, *_DIFF) or b""
     remote = _git(root, "config", "--get", "remote.origin.url") or b""
     where = scrubbed(remote.decode("utf-8", "replace").strip())
@@ -65,13 +66,37 @@ def head(root: Path) -> str | None:
 
 
 def known(root: Path, name: str) -> str | None:
-    """Return the whole id of a commit, None where the repository does not hold it."""
-    return _commit(root, name)
+    """Return the whole id of a commit by its begin, None where the repository does not hold it.
+
+    A branch or a tag of that name is no commit of that id.
+    """
+    found = _commit(root, name)
+    return found if found is not None and found.startswith(name) else None
 
 
 def content(root: Path, commit: str, path: str) -> bytes | None:
-    """Return what a file held in a commit, None where it was not there."""
-    return _git(root, "cat-file", "blob", f"{commit}:{path}")
+    """Return what a file held in a commit, through links in it; None where it was not there."""
+    found = _blob(root, commit, path)
+    return None if found is None else found[1]
+
+
+def _blob(root: Path, commit: str, path: str) -> tuple[bytes, bytes] | None:
+    """Return the id and the content of a file in a commit, None where it was not there."""
+    asked = os.fsencode(f"{commit}:{path}")
+    if b"\n" in asked:  # no line of a batch can ask for it
+        return None
+    found = _git(root, "cat-file", "--batch", "--follow-symlinks", said=asked + b"\n") or b""
+    first, _, data = found.partition(b"\n")
+    words = first.split(b" ")
+    if len(words) != 3 or words[1] != b"blob" or not words[2].isdigit():  # noqa: PLR2004  a line
+        return None
+    return words[0], data[: int(words[2])]
+
+
+def _is_part(root: Path, commit: str, path: str) -> bool:
+    """Whether a file is what a commit holds, as git would keep it."""
+    found, now = _blob(root, commit, path), _git(root, "hash-object", "--", path)
+    return found is not None and now is not None and now.strip() == found[0]
 
 
 def scrubbed(remote: str) -> str:
@@ -97,14 +122,15 @@ def _why(root: Path) -> str:
     return NO_REPOSITORY if top(root) is None else NO_COMMIT
 
 
-def _git(folder: Path, *words: str) -> bytes | None:
+def _git(folder: Path, *words: str, said: bytes = b"") -> bytes | None:
     """Return what git says, None where it refuses or is not there; it runs nothing of its own."""
-    environ = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+    quiet = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+    environ = {**os.environ, **quiet, "GIT_NO_REPLACE_OBJECTS": "1"}
     try:
         done = subprocess.run(  # noqa: S603  a fixed command
             [*_GIT, *words],
             capture_output=True,
-            stdin=subprocess.DEVNULL,
+            input=said,
             cwd=folder,
             env=environ,
             check=False,

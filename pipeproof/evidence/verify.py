@@ -229,7 +229,7 @@ def _moved(predicate: Mapping[str, Json], now: Now) -> Reason | None:
     commit = table(predicate["repository"])["commit"]
     if now.commit is None or _is_commit(commit, now.commit):
         return None
-    why = f"it is of {commit}, and {now.commit} holds the same inputs"
+    why = f"it is of {commit}, and this is {now.commit}"
     return Reason(Status.HEAD_MOVED_INPUTS_SAME, why)
 
 

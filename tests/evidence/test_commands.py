@@ -37,7 +37,7 @@ def test_pipeproof_is_the_one_that_runs_here(tmp_path: Path, logs: Path) -> None
     ended = processes(["python", "-m", "pipeproof.recheck"], tmp_path, logs)
 
     assert ended.exit == 2
-    assert ended.stderr.startswith(b"usage: recheck.py")
+    assert ended.stderr.startswith(b"usage: ")
 
 
 def test_a_program_that_is_not_there_has_an_exit_code(tmp_path: Path, logs: Path) -> None:
@@ -119,3 +119,27 @@ def test_where_a_secret_stands_is_told_by_its_name() -> None:
     assert clean.secret_in(b"x" + TOKEN.encode()) == "API_KEY"
     assert clean.secret_in(b"x") is None
     assert clean.text(os.fsdecode(b"\xff") + TOKEN).endswith("[removed]")
+
+
+def test_names_say_what_is_secret_and_what_is_a_folder() -> None:
+    secret = ("GH_PAT", "DB_PASS", "DB_PWD", "SSH_KEY", "KEY", "SENTRY_DSN", "GPG_PASSPHRASE")
+    plain = ("PWD", "OLDPWD", "KEYMAP", "PATH", "COMPASS", "GIT_AUTHOR_NAME")
+
+    assert Cleaner(dict.fromkeys((*secret, *plain), TOKEN), []).secrets.keys() == {*secret}
+
+
+def test_a_secret_is_found_as_json_and_addresses_write_it() -> None:
+    clean = Cleaner({"A_TOKEN": 'p\u00e4"ss/wort'}, [])
+
+    for way in (
+        'p\u00e4"ss/wort',
+        'p\\u00e4\\"ss/wort',
+        'p\u00e4\\"ss/wort',
+        "p%C3%A4%22ss%2Fwort",
+    ):
+        assert clean.secret_in(f"x{way}x".encode()) == "A_TOKEN"
+        assert clean(f"x{way}x".encode()) == (b"x[removed]x", 1)
+
+
+def test_a_password_with_the_sign_behind_it_is_taken_out_whole() -> None:
+    assert Cleaner({}, [])(b"see https://u:p@ss@h/x")[0] == b"see https://[removed]@h/x"

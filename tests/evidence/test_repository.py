@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipeproof.evidence.repository import content, described, head, known, scrubbed, top
-from tests.evidence.made import git, repository
+from tests.evidence.made import committed, git, repository
 
 FILES = {"a.yaml": "x\n"}
 
@@ -17,6 +17,7 @@ FILES = {"a.yaml": "x\n"}
         ("https://tok3n@host/x.git?token=a#b", "https://host/x.git"),
         ("ssh://git@host:22/x.git", "ssh://host:22/x.git"),
         ("git@host:x/y.git", "host:x/y.git"),
+        ("https://me:p@ss@host/x.git", "https://host/x.git"),
         ("https://host/x@y", "https://host/x@y"),
         ("/home/me/tok3n/x", ""),
         ("file:///home/me/x", ""),
@@ -78,3 +79,39 @@ def test_a_commit_is_known_by_its_begin_and_no_option_is_taken_for_one(tmp_path:
     assert known(root, whole[:8]) == whole
     assert known(root, "0" * 40) is None
     assert known(root, "--all") is None
+    git(root, "branch", "deadbee")
+    assert known(root, "deadbee") is None
+
+
+def test_a_change_that_git_was_told_to_look_away_from_is_dirty(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r", FILES)
+    git(root, "update-index", "--assume-unchanged", "a.yaml")
+    assert not described(root, ["a.yaml"]).dirty
+    (root / "a.yaml").write_text("y\n")
+
+    assert described(root, ["a.yaml"]).dirty
+
+
+def test_a_file_is_read_through_links_of_its_commit_and_not_out_of_it(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r", {**FILES, "b c.yaml": "z\n"})
+    (tmp_path / "out.yaml").write_text("out\n")
+    (root / "link.yaml").symlink_to("a.yaml")
+    (root / "out.yaml").symlink_to("../out.yaml")
+    commit = committed(root)
+
+    assert content(root, commit, "link.yaml") == b"x\n"
+    assert content(root, commit, "b c.yaml") == b"z\n"
+    assert not described(root, ["link.yaml", "b c.yaml"]).dirty
+    for path in ("out.yaml", "no.yaml", "", "a\nb", "a.yaml\na.yaml"):
+        assert content(root, commit, path) is None
+    assert described(root, ["out.yaml"]).dirty
+
+
+def test_what_was_put_in_the_place_of_an_object_is_not_its_commit(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r", FILES)
+    commit = git(root, "rev-parse", "HEAD")
+    (tmp_path / "other").write_text("y\n")
+    other = git(root, "hash-object", "-w", str(tmp_path / "other"))
+    git(root, "replace", git(root, "rev-parse", "HEAD:a.yaml"), other)
+
+    assert content(root, commit, "a.yaml") == b"x\n"
