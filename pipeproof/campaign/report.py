@@ -101,13 +101,17 @@ class Report(NamedTuple):
 def report(target: Target, rows: Iterable[Row]) -> Report:
     """Return what a campaign came to, of the rows of its store in any order.
 
-    What a shard minimised, and the whole campaign would not, counts for nothing.
+    What a shard minimised and the whole campaign would not counts for nothing, as does what another
+    campaign left there.
     """
-    found = {row.key: row for row in sorted(rows, key=lambda row: row.key)}
-    wanted = {task.key for task in (*target.tasks(), *target.further(found.values()))}
+    every = {row.key: row for row in sorted(rows, key=lambda row: row.key)}
+    asked = {task.key for task in target.tasks()}
+    looked = [row for key, row in every.items() if key in asked]
+    wanted = asked | {task.key for task in target.further(looked)}
+    found = {key: row for key, row in every.items() if key in wanted}
     guards = tuple(
         _Guard(key, each.task.kind, each.task.body, each.outcome, each.why)
-        for key, each in ((key, row.ended) for key, row in found.items() if key in wanted)
+        for key, each in ((key, row.ended) for key, row in found.items())
         if each.outcome != "done"
     )
     absent = len(wanted - found.keys())

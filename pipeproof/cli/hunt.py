@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
+from pipeproof import __version__
 from pipeproof.cli._exits import Exit, TerminatedError
 from pipeproof.cli._hunt_options import Hunting, executor, hunt_options, limits, shard_of
 from pipeproof.cli._hunt_targets import target_of
@@ -93,7 +94,7 @@ def _are_one(store: Path, other: Path) -> bool:
 def _opened(path: Path, target: "Target") -> "Store":
     from pipeproof.campaign.store import Store  # noqa: PLC0415  imported when needed
 
-    store = Store.open(path, target.campaign)
+    store = Store.open(path, {**target.campaign, "version": __version__})
     if store.damaged:
         complain(f"{path}: {store.damaged} damaged results taken out; their tasks run again")
     return store

@@ -77,6 +77,14 @@ def test_what_shards_minimised_each_for_itself_changes_nothing() -> None:
     assert report(grid, hunted(grid)).json() == report(grid, shards).json()
 
 
+def test_what_another_campaign_left_in_a_store_counts_for_nothing(rows: list[Row]) -> None:
+    (other, *_) = Itself(1, 7, 0).tasks()
+    find: dict[str, Json] = {"find": "engines", "said": "a, not b", "text": "x"}
+    more = [*rows, done(other, {"verdict": "none", **find})]
+
+    assert report(TARGET, more).json() == report(TARGET, rows).json()
+
+
 def test_what_is_found_is_told_in_one_line_of_plain_text() -> None:
     (task, *_) = TARGET.tasks()
     find: dict[str, Json] = {"find": "engines", "said": f"{HOSTILE}\nmore", "text": "x"}

@@ -65,6 +65,18 @@ def test_a_store_is_gone_on_with_only_when_asked(capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.usefixtures("_inline")
+def test_a_store_of_another_version_is_not_gone_on_with(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hunted(capsys, *SELF, "--store", "a.db")
+    monkeypatch.setattr(hunt, "__version__", "0.0.1")
+    code, out, err = hunted(capsys, *SELF, "--store", "a.db", "--resume")
+
+    assert (code, out) == (2, "")
+    assert "version" in err
+
+
+@pytest.mark.usefixtures("_inline")
 def test_an_interrupted_campaign_keeps_what_it_has(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
