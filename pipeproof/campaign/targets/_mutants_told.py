@@ -87,6 +87,9 @@ def _covered(asking: Asking, rows: Iterable[Row], mutants: Sequence[_Mutant]) ->
     own = [each for each in judged if configured.is_base(each.task.body)]
     proved = sum(1 for each in own if each.answer and each.answer["verdict"] == "proved")
     yield f"{many(asking.bases, 'schedule')}, {proved} of them proved, and their mutants"
+    refuted = sum(1 for each in own if each.answer and each.answer["verdict"] == "refuted")
+    if refuted:
+        yield f"{refuted} of them refuted before anything is changed: their mutants show little"
     fates = Counter(each.said("fate") for each in mutants)
     names = len({each.name for each in mutants})
     yield f"{names} of {asking.mutations} mutations change something in them"

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from pipeproof.campaign.targets.schedule import KIND, Around, perform
 from pipeproof.campaign.task import Json, canonical
 from tests.campaign.targets.made import hunted
 
+ROOT = Path(__file__).parents[3]
 TEXT = known_text("1f1b", (2, 2, None))
 BASE = Point({"name": "1f1b", "is": "base"}, TEXT)
 BESIDE = Point({"name": "1f1b", "lowering": "torch-deferred"}, known_text("1f1b", (2, 3, None)))
@@ -56,6 +58,16 @@ def test_a_mutant_is_killed_or_shown_to_be_as_legal() -> None:
     assert "1 schedule, 1 of them proved, and their mutants" in told.covered
     assert "3 of 4 mutations change something in them" in told.covered
     assert not told.distrust
+
+
+def test_a_schedule_that_is_refuted_before_it_is_changed_is_told() -> None:
+    text = (ROOT / "specs/illegal/swapped-receive.yaml").read_text(encoding="utf-8")
+    wrong = Point({"name": "swapped", "is": "base"}, text)
+    asked = Around((BASE, wrong), (), 1, 0, ("swap",), ("gloo",))
+    said = "1 of them refuted before anything is changed: their mutants show little"
+
+    assert said in asked.told(hunted(asked)).covered
+    assert not any("before anything" in each for each in SMALL.told(hunted(SMALL)).covered)
 
 
 def test_a_witness_that_differs_is_a_case_and_no_trust(monkeypatch: pytest.MonkeyPatch) -> None:
