@@ -60,7 +60,12 @@ def told(asking: Asking, rows: Sequence[Row]) -> Told:
     differing = [_differing(each) for each in mutants if each.said("fate") == "differs"]
     let = list(_let_through(mutants, found)) if asking.blames else []
     cases = (*differing, *configured.cases(groups, found), *let)
-    tables = (_table(mutants), _rules(mutants), _torch(mutants), configured.table(rows))
+    tables = (
+        _table(mutants),
+        _rules(mutants),
+        _torch(mutants),
+        configured.table(each for each in rows if not _is_proved_base(each)),
+    )
     covered = tuple(_covered(asking, rows, mutants))
     kept = tuple(each for each in tables if each.rows)
     decided = {each.said("digest") for each in mutants if each.said("fate") != _UNKNOWN}
@@ -73,6 +78,14 @@ def told(asking: Asking, rows: Sequence[Row]) -> Told:
         distrust=bool(differing),
         undecided=unknown + configured.undecided(rows),
     )
+
+
+def _is_proved_base(row: Row) -> bool:
+    """Whether it is one of the schedules themselves, and legal: of these the number is told."""
+    task, answer = row.ended.task, row.ended.answer
+    if task.kind != configured.KIND or not configured.is_base(task.body):
+        return False
+    return answer is not None and answer["verdict"] == "proved"
 
 
 def _mutants(asking: Asking, rows: Iterable[Row]) -> Iterator[_Mutant]:

@@ -1,4 +1,4 @@
-"""What a mutant is, by the graph engine and by a witness that shares no part with it."""
+"""What a mutant is, by the graph engine and by a witness that decides in another way."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

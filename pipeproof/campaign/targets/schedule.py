@@ -1,6 +1,6 @@
 """A schedule: its mutants, and the configurations beside it.
 
-Each mutant is judged by the graph engine and by a witness that shares no part with it, so that it
+Each mutant is judged by the graph engine and by a witness that decides in another way, so that it
 is either killed, or shown to be as legal as the schedule. Where torch has words for a mutant, its
 own checks are asked, too: which of the illegal ones does torch let through?
 """
