@@ -24,9 +24,11 @@ _ANALOGY = (
     "It is an analogy for older work that is outstanding. It does not show order, deadlocks, "
     "bursts, chance or priorities, and no schedule was judged.",
 )
-_NOT_ONE = "expected a number from 0 to 1, in digits, as 0.2"
-_NOT_MANY = "expected a number of 0 or more, in digits, as 3 or 0.5"
-_NOT_WHOLE = "expected a whole number of 0 or more"
+_NOT_ONE = "expected a number from 0 to 1, in at most 30 digits behind the point, as 0.2"
+_NOT_MANY = (
+    "expected a number of 0 or more, in at most 30 digits before and behind the point, as 3 or 0.5"
+)
+_NOT_WHOLE = "expected a whole number of 0 or more, in at most 12 digits"
 
 Said = str | int | list["Said"] | dict[str, "Said"]
 

@@ -99,3 +99,19 @@ def test_what_is_no_number_of_the_model_is_refused_in_few_words(
     assert (code, out) == (2, "")
     assert "Traceback" not in err
     assert len(err) < 1000
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (("--p", "0." + "1" * 31, "--trials", "1"), "at most 30 digits"),
+        (("--p", "0.1", "--trials", "9" * 13), "at most 12 digits"),
+    ],
+)
+def test_how_many_digits_are_read_is_said(
+    capsys: pytest.CaptureFixture[str], argv: tuple[str, ...], said: str
+) -> None:
+    code, _, err = told(capsys, "coverage", *argv)
+
+    assert (code, said in " ".join(err.split())) == (2, True)
+    assert told(capsys, "coverage", "--p", "0." + "1" * 30, "--trials", "9" * 12)[0] == 0
