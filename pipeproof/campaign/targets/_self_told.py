@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from pipeproof.campaign.store import Row
-from pipeproof.campaign.targets.target import Case, Table, Told
+from pipeproof.campaign.targets.target import Case, Table, Told, many
 from pipeproof.campaign.task import Json
 
 __all__ = ["told"]
@@ -52,7 +52,7 @@ class _Seen:
         finds = len(self.cases)
         agreed = self.counts["cases"] - finds
         covered = (
-            f"{self.counts['cases']} schedules, drawn from seeds, judged by all engines, every "
+            f"{many(self.counts['cases'], 'schedule')}, drawn from seeds, judged by all engines, every "
             "counterexample replayed",
             f"{agreed} agree everywhere, {finds} do not",
             f"{self.counts['statements']} statements of certificates accepted by replay and by the "
