@@ -52,8 +52,8 @@ class _Seen:
         finds = len(self.cases)
         agreed = self.counts["cases"] - finds
         covered = (
-            f"{many(self.counts['cases'], 'schedule')}, drawn from seeds, judged by all engines, every "
-            "counterexample replayed",
+            f"{many(self.counts['cases'], 'schedule')}, drawn from seeds, judged by all engines, "
+            "every counterexample replayed",
             f"{agreed} agree everywhere, {finds} do not",
             f"{self.counts['statements']} statements of certificates accepted by replay and by the "
             f"second checker, {self.counts['spoiled']} spoiled certificates refused by both",
