@@ -101,8 +101,17 @@ def _left_open(frame: Frame) -> Iterator[str]:
     by_use = any(pool.get("slot") == "use mod slots" for pool in pools.values())
     if by_use and any({"param", "c", "bucket"} & each.keys() for each in said.values()):
         yield "parts of an operation use slots in turn"
+    if by_use and _puts_again(frame):
+        yield "a value that a rank has already uses a slot in turn"
     if {"receive", "stash"} & pools.keys() and frame.fragment and _comes_from_nowhere(frame):
         yield "a value of a pool is there from the start"
+
+
+def _puts_again(frame: Frame) -> bool:
+    """Whether a rank makes or receives a value more than once."""
+    made = writes(frame.run)
+    ranks = frame.ops.rank[made.rows]
+    return len(made.rows) > len({*zip(ranks.tolist(), made.values.tolist(), strict=True)})
 
 
 def _names_a_loss(frame: Frame) -> bool:

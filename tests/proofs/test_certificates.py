@@ -202,6 +202,18 @@ def test_storage_of_which_section_10_does_not_speak_is_not_certified() -> None:
     assert not [rule for rule in said.rules if rule.startswith("PP5")]
 
 
+def test_a_value_twice_in_slots_by_use_leaves_storage_out() -> None:
+    storage = {"send": {"slots": 2, "slot": "use mod slots", "per": "stage"}}
+    programs = ("0F0; 0SEND_F0 buf=s1", "1RECV_F0; {}1B0; 1SEND_B0")
+    twice = only(*(each.format("0RECV_B0; ") for each in programs), storage=storage)
+    once = only(*(each.format("") for each in programs), storage=storage)
+
+    assert isinstance(twice, Refuted)
+    assert twice.rule == "PP201"
+    assert isinstance(once, Refuted)
+    assert once.rule == "PP505"
+
+
 def test_weak_communicators_are_left_out() -> None:
     transport = {"completion": "rendezvous", "weak": ["c"]}
     (why,) = left_out("SEND v to=1 comm=c", "RECV v from=0 comm=c", transport=transport)
