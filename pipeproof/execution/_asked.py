@@ -200,14 +200,24 @@ class Asked:
         return self._due[key]
 
     def _find_due(self, stage: int, k: int, end: int | None) -> dict[int, Fraction]:
-        backward = self._rows_of(*_BACKWARDS) if self.schedule.fragment else None
+        asked = self._asked_of(stage)
+        return {m: share for m, share in asked.items() if self.end_of(stage, k, m) == end}
+
+    def numbered(self, stage: int, k: int, end: int | None) -> Mapping[int, Fraction]:
+        """Return what an end is to take by its number, and in which shares.
+
+        What is due goes on to the end after it where an end stands before all of its step.
+        """
+        if self.each or end is None:
+            return self.due(stage, k, end)
+        return {m: c for m, c in self._asked_of(stage).items() if m // self.per_step == end}
+
+    def _asked_of(self, stage: int) -> dict[int, Fraction]:
+        contributes = self.each or self.schedule.fragment
         return {
             m: self.coefficient(m)
             for m in range(self.run.microbatches)
-            if stage in self.line(m).stages
-            and (backward is None or (stage, m) in backward)
-            and (not self.each or (stage, m) in self._adding)
-            and self.end_of(stage, k, m) == end
+            if stage in self.line(m).stages and (not contributes or (stage, m) in self._adding)
         }
 
     def coefficient(self, microbatch: int) -> Fraction:

@@ -69,6 +69,7 @@ class Gradients:
         self._met: dict[tuple[str, ...], dict[int, Mapping[int, Accumulator]]] = {}
         self._turns: dict[tuple[str, ...], int] = {}
         self._ends: dict[tuple[int, int], int] = {}
+        self._begun: set[tuple[int, int]] = set()
         shards = [int(said["shard"]) for said in self.ops.attributes.values() if "shard" in said]
         self._shards = max(2, *(shard + 1 for shard in shards)) if shards else 1
 
@@ -141,6 +142,7 @@ class Gradients:
                 self._norms[stage, k] = self._norm(row, each)
                 continue
             late = self.late and kind is Kind.REDUCE
+            self._begun.update({(stage, k)} if kind is Kind.REDUCE else ())
             taken[k] = each if late else _copy(each)
             taken[k].whole |= kind is Kind.TIE and each.busy is not None
             if not late:
@@ -226,6 +228,7 @@ class Gradients:
                 continue
             self._ends[stage, k] = self._ends.get((stage, k), 0) + 1
             self._norms.pop((stage, k), None)
+            self._begun.discard((stage, k))
             each.clear()
         return updates
 
@@ -243,12 +246,33 @@ class Gradients:
             each = self.of[stage, k]
             end = self._end(stage, k)
             due = self.asked.due(stage, k, end)
-            found = self._wrong(stage, k, each, due)
+            asked = self.asked.numbered(stage, k, end) if row >= 0 else due
+            found = self._wrong(stage, k, each, asked)
             update, wanted = self._update(stage, k, each), self.reference.update(stage, k, end)
             if found:
                 visible = not same(update, wanted)
+                if asked not in (due, each.shares):
+                    visible |= not each.shares or self._is_seen(stage, k, asked)
                 places = (Place(row, stage),)
-                yield Illegal(Fault.GRADIENT, places, _told(due), found, visible)
+                yield Illegal(Fault.GRADIENT, places, _told(asked), found, visible)
+        if row >= 0 and self._lacks_reduction(stage, weights):
+            told = "a reduction", "none, and nothing was added"
+            yield Illegal(Fault.GRADIENT, (Place(row, stage),), *told)
+
+    def _lacks_reduction(self, stage: int, weights: list[int]) -> bool:
+        """Whether an update that nothing is due in stands without a reduction that is required."""
+        required = self.asked.schedule.gradients.reduce == "required"
+        if not required or self.asked.schedule.forward_only:
+            return False
+        parts = [(stage, k) for k in weights]
+        empty = not any(self.of[part].shares for part in parts)
+        ends = (self.asked.due(stage, k, self._end(stage, k)) for k in weights)
+        return empty and self._begun.isdisjoint(parts) and not any(ends)
+
+    def _is_seen(self, stage: int, k: int, asked: Mapping[int, Fraction]) -> bool:
+        """Whether what was added of microbatches that are not asked for is more than zeros."""
+        strange = {m: c for m, c in self.of[stage, k].shares.items() if m not in asked}
+        return bool(self.reference.gradient(stage, k, strange, both=False).any())
 
     def left_over(self, stage: int, weights: list[int]) -> Iterator[Illegal]:
         """Yield what no update takes at the end of a stage with updates."""
@@ -279,6 +303,7 @@ class Gradients:
 
     def _wrong(self, stage: int, k: int, each: Accumulator, due: Mapping[int, Fraction]) -> str:
         found = []
+        due = {m: share for m, share in due.items() if share or m in each.shares}
         if each.shares != due or any(each.counts[m] > self._parts(stage, m) for m in due):
             found.append(f"holds {_told(each.shares)}")
         if self.asked.reduced(stage) and due and not (each.whole and each.reduced == 1):

@@ -212,6 +212,24 @@ CASES: Mapping[str, tuple[Fault, Mapping[str, object], tuple[str, ...], tuple[st
         ("0F0; 0F1; 0B0; 0STEP; 0B1",),
         ("0F0; 0F1; 0B0; 0B1; 0STEP",),
     ),
+    "updated before everything": (
+        Fault.GRADIENT,
+        {"gradients": {"reduce": "required"}, "weights": {"policy": "latest"}},
+        ("0STEP; 0F0; 0B0; 0REDUCE",),
+        ("0F0; 0B0; 0REDUCE; 0STEP",),
+    ),
+    "with a microbatch of the step before": (
+        Fault.GRADIENT,
+        {"weights": {"policy": "latest"}},
+        ("0SKIP; 0F0; 0B0; 0STEP",),
+        ("0SKIP; 0F0; 0B0",),
+    ),
+    "a microbatch that counts nothing": (
+        Fault.GRADIENT,
+        {"microbatches": 2, "gradients": {"coefficients": ["1", "0"]}},
+        ("0F0; 0F1; 0B0; 0ZERO; 0B1; 0STEP",),
+        ("0F0; 0F1; 0B1; 0ZERO; 0B0; 0STEP",),
+    ),
     "untied": (
         Fault.GRADIENT,
         TIED,

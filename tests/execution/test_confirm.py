@@ -241,6 +241,68 @@ def test_what_is_claimed_of_a_legal_schedule_is_not_reproduced(rule: str) -> Non
     assert found.why == "nothing illegal was met at its places"
 
 
+BEFORE = [
+    ("0STEP; 0F0; 0B0; 0REDUCE", {"reduce": "required"}, {"PP705", "PP706"}),
+    ("0STEP; 0F0; 0B0; 0NORM ranks=0", {"norm": "all"}, {"PP706", "PP709"}),
+    ("0STEP; 0F0; 0B0; 0STEP", {}, {"PP703", "PP706"}),
+    ("0STALE; 0STEP; 0F0; 0B0", {}, {"PP706", "PP708"}),
+    ("0STEP param=a; 0F0; 0B0 param=a; 0B0 param=b; 0STEP param=b", {}, {"PP706"}),
+]
+
+
+@pytest.mark.parametrize(("program", "gradients", "rules"), BEFORE)
+@pytest.mark.parametrize("policy", ["flush", "latest", "stash"])
+def test_an_update_before_everything_of_its_step_is_confirmed(
+    policy: str, program: str, gradients: dict[str, object], rules: set[str]
+) -> None:
+    text = made.text(program, weights={"policy": policy}, gradients=gradients)
+
+    found = [(claim.rule, one.answer) for claim, one in answers(text) if claim.rule > "PP7"]
+
+    assert {rule for rule, _ in found} == rules
+    assert {answer for _, answer in found} == {Answer.CONFIRMED}
+
+
+def test_a_required_reduction_of_nothing_is_missed_and_changes_no_number() -> None:
+    weights = {"policy": "latest", "updates": "microbatch"}
+    keys = {"weights": weights, "gradients": {"reduce": "required"}, "transport": "buffered"}
+    rest = "0F0; 0B0; 0REDUCE; 0STEP"
+
+    ((claim, found),) = answers(made.text(f"0STEP; {rest}", **keys))
+    (legal,) = ran(document(made.text(f"0REDUCE; 0ZERO; 0STEP; {rest}", **keys)))
+
+    assert (claim.rule, found.answer) == ("PP705", Answer.NOT_OBSERVABLE)
+    assert found.why.endswith(
+        "none, and nothing was added instead of a reduction, and the numbers are the same"
+    )
+    assert not legal.wrong
+
+
+@pytest.mark.parametrize(
+    ("program", "keys"),
+    [
+        ("0F0; 0B0; 0REDUCE; 0STEP", {"gradients": {"reduce": "required"}}),
+        ("0STEP; 0ROLLBACK; 0F0; 0B0; 0STEP", {}),
+        ("0SKIP; 0F0; 0B0", {}),
+        ("0SKIP; 0F1; 0B1; 0STEP", {"fragment": True, "steps": 2}),
+        ("0STEP; 0F1; 0B1; 0STEP", {"fragment": True, "steps": 2}),
+        ("0STEP; 0F0; 0B0; 0STEP", {"weights": {"policy": "latest", "updates": "microbatch"}}),
+    ],
+)
+def test_a_legal_update_is_not_taken_for_an_early_one(
+    program: str, keys: dict[str, object]
+) -> None:
+    (model,) = models(document(made.text(program, **{**keys, "transport": "buffered"})))
+    places = tuple((0, position) for position in range(6))
+    (clean,) = ran(document(made.text(program, **{**keys, "transport": "buffered"})))
+
+    assert not clean.wrong
+    for rule in ("PP703", "PP705", "PP706"):
+        match, claim = model.frame.transport.match, Claim(rule, places, ())
+        found = confirm(model.frame.run, match, model.happens_before, claim)
+        assert found == (Answer.NOT_REPRODUCED, "nothing illegal was met at its places")
+
+
 def test_an_execution_that_cannot_happen_shows_nothing() -> None:
     (model,) = models(document(made.text(*PASSED, transport="buffered")))
     match, graph = model.frame.transport.match, model.happens_before
