@@ -929,6 +929,9 @@ class Reading:
         }
         self._losses: set[int] = set()
         self._loaded: set[Value] = set()
+        self._open: dict[tuple[int, str, int, int], list[str]] = defaultdict(list)
+        self._last_part: dict[tuple[int, str, int, int], tuple[int, int]] = {}
+        self.early: set[tuple[int, int]] = set()  # parts but the last, as (instruction, member)
         for number, item in enumerate(program.instructions):
             for member, op in enumerate(item.ops):
                 self._note(number, member, op)
@@ -942,10 +945,33 @@ class Reading:
     def _note(self, number: int, member: int, op: Op) -> None:
         if op.kind in self._parts:
             self._parts[op.kind][op.stage, op.microbatch].append((number, member))
+            self._note_part(number, member, op)
         elif op.kind == "L":
             self._losses.add(op.microbatch)
         elif op.kind == "LOAD":
             self._loaded.add(op.value)
+
+    def _note_part(self, number: int, member: int, op: Op) -> None:
+        """Note an F with `bucket`, or a B or I with `param` or `c`, and that one before is early.
+
+        What is made in parts is there with the last of them; a part that stands again begins anew.
+        """
+        if {"bucket", "param", "c"}.isdisjoint(op.attributes):
+            return
+        own = f"c {number} {member}"
+        name = (
+            op.attributes.get("bucket", "") if op.kind == "F" else op.attributes.get("param", own)
+        )
+        if not name:
+            return
+        key = (self.program.rank[number], op.kind, op.stage, op.microbatch)
+        parts = self._open[key]
+        if name in parts:
+            parts.clear()
+        if parts:
+            self.early.add(self._last_part[key])
+        parts.append(name)
+        self._last_part[key] = number, member
 
     def _leave_out(self) -> None:
         """Note the rules that no certificate of this schedule speaks of."""
@@ -1053,6 +1079,7 @@ class _Walk:
         self.pooled: dict[Place, bool] = {}
         self.accesses: dict[Place, list[Access]] = defaultdict(list)
         self.late: list[tuple[_Read, int]] = []
+        self.is_early = False  # of the operation that is walked over: a part, and not the last
 
     def walk(self) -> None:
         numbers = self.program.numbers(self.rank)
@@ -1063,7 +1090,8 @@ class _Walk:
             if item.bracket:
                 self._bracket(number)
             else:
-                for op in item.ops:
+                for member, op in enumerate(item.ops):
+                    self.is_early = (number, member) in self.reading.early
                     self._op(number, op)
         for read, at in self.late:
             self._supply_late(read, at)
@@ -1136,11 +1164,19 @@ class _Walk:
         if op.kind == "L":
             self._put(number, loss, self._named(op, "out") or register)
             return
+        if self._makes_nothing_yet():
+            return
         left: Value = ("F", op.stage, m)
         self._put(number, left, self._named(op, "out") or self._send_place(left))
         if makes_loss:
             self._put(number, loss, register)
         self._keep(number, op, entered)
+
+    def _makes_nothing_yet(self) -> bool:
+        """Say whether the operation is a part, and not the last."""
+        if self.is_early and any(rule.by_use for rule in self.schedule.pools.values()):
+            self.reading.doubts.append("parts of one operation use slots in turn")
+        return self.is_early
 
     def _keep(self, number: int, op: Op, entered: Value) -> None:
         attributes, identity = op.attributes, (op.stage, op.microbatch)
@@ -1178,7 +1214,7 @@ class _Walk:
                 self._read_kept(_Read(number, value, place, "", 2 * number + 1, transfers=False))
         elif "stash" in self.schedule.pools and self.reading.is_kept_from_start(identity):
             self.reading.doubts.append("a stash is read that no forward filled")
-        if op.kind in {"B", "I"}:
+        if op.kind in {"B", "I"} and not self._makes_nothing_yet():
             left: Value = ("B", *identity)
             self._put(number, left, self._named(op, "gout") or self._send_place(left))
 

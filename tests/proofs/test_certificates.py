@@ -237,6 +237,37 @@ def test_a_statement_that_claims_more_rules_is_rejected() -> None:
     assert "PP501" in rejected(found, sealed(content))
 
 
+PARTS = [
+    ("0F0 bucket=b; 0F0 bucket=a; 1F0", "0F0 bucket=b; 1F0; 0F0 bucket=a", "PP401"),
+    ("0F0; 1F0; 1B0 c=1/2; 1B0 c=1/2; 0B0", "0F0; 1F0; 1B0 c=1/2; 0B0; 1B0 c=1/2", "PP403"),
+    ("0F0; 1F0; 1I0 param=a; 1I0 param=b; 0I0", "0F0; 1F0; 1I0 param=a; 0I0; 1I0 param=b", "PP403"),
+]
+
+
+@pytest.mark.parametrize(("whole", "partial", "rule"), PARTS)
+def test_what_is_made_in_parts_is_there_with_the_last_one(
+    whole: str, partial: str, rule: str
+) -> None:
+    said, broken = only(whole, stages=2), only(partial, stages=2)
+
+    assert isinstance(said, Proved)
+    assert rule in said.rules
+    assert isinstance(broken, Refuted)
+    assert broken.rule == rule
+
+
+@pytest.mark.parametrize(("whole", "partial", "rule"), PARTS)
+def test_a_proof_that_takes_a_part_for_the_whole_is_rejected_by_both(
+    whole: str, partial: str, rule: str
+) -> None:
+    legal, illegal = made(whole, stages=2), made(partial, stages=2)
+    forged = json.loads(illegal.certificate.text)
+    forged["statements"] = json.loads(legal.certificate.text)["statements"]
+
+    assert rule in rejected(illegal, sealed(forged))
+    assert rule in rechecked(sealed(forged), illegal.as_run)
+
+
 def test_a_transport_that_the_schedule_has_not_is_rejected() -> None:
     found = made(*PASSED_ON)
     content = json.loads(found.certificate.text)
