@@ -153,6 +153,8 @@ def _told(
 def _code(made: "Report", *, whole: bool) -> Exit:
     if made.told.cases:
         return Exit.DISTRUST if made.told.distrust else Exit.REFUTED
+    if made.told.refuted:
+        return Exit.REFUTED
     if made.guards or made.told.undecided or (whole and made.absent):
         return Exit.UNKNOWN
     return Exit.PROVED if made.told.trials else Exit.NOTHING

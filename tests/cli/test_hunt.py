@@ -159,6 +159,21 @@ def test_files_are_hunted_around(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("_inline")
+def test_a_schedule_that_is_illegal_itself_is_no_success(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("a.yaml").write_text(
+        "pipeproof: 1\nmicrobatches: 1\nranks:\n  - 0B0; 0F0\n", encoding="utf-8"
+    )
+    asked = ("a.yaml", "--mutants", "1", "--torch", "0", "--mutation", "relabel")
+    code, out, _ = hunted(capsys, *asked)
+
+    assert code == 1
+    assert "1 of them refuted before anything is changed" in out
+    assert "found: nothing" in out
+
+
+@pytest.mark.usefixtures("_inline")
 def test_names_of_files_are_told_without_what_a_terminal_or_a_runner_acts_on(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -70,6 +70,7 @@ def told(asking: Asking, rows: Sequence[Row]) -> Told:
     kept = tuple(each for each in tables if each.rows)
     decided = {each.said("digest") for each in mutants if each.said("fate") != _UNKNOWN}
     unknown = sum(1 for each in mutants if each.said("fate") == _UNKNOWN)
+    own = _own(rows)
     return Told(
         covered,
         len(decided),
@@ -77,6 +78,7 @@ def told(asking: Asking, rows: Sequence[Row]) -> Told:
         tuple(sorted(cases)),
         distrust=bool(differing),
         undecided=unknown + configured.undecided(rows),
+        refuted=sum(1 for each in own if each == "refuted"),
     )
 
 
@@ -95,12 +97,22 @@ def _mutants(asking: Asking, rows: Iterable[Row]) -> Iterator[_Mutant]:
             yield _Mutant(row.key, task.body, answer)
 
 
+def _own(rows: Iterable[Row]) -> list[str]:
+    """Return the verdicts on the schedules themselves, empty where there is no answer."""
+    ended = (each.ended for each in rows)
+    return [
+        str(each.answer["verdict"]) if each.answer else ""
+        for each in ended
+        if each.task.kind == configured.KIND and configured.is_base(each.task.body)
+    ]
+
+
 def _covered(asking: Asking, rows: Iterable[Row], mutants: Sequence[_Mutant]) -> Iterator[str]:
-    judged = [each.ended for each in rows if each.ended.task.kind == configured.KIND]
-    own = [each for each in judged if configured.is_base(each.task.body)]
-    proved = sum(1 for each in own if each.answer and each.answer["verdict"] == "proved")
+    judged = sum(1 for each in rows if each.ended.task.kind == configured.KIND)
+    own = _own(rows)
+    proved = sum(1 for each in own if each == "proved")
     yield f"{many(asking.bases, 'schedule')}, {proved} of them proved, and their mutants"
-    refuted = sum(1 for each in own if each.answer and each.answer["verdict"] == "refuted")
+    refuted = sum(1 for each in own if each == "refuted")
     if refuted:
         yield f"{refuted} of them refuted before anything is changed: their mutants show little"
     fates = Counter(each.said("fate") for each in mutants)
@@ -112,8 +124,8 @@ def _covered(asking: Asking, rows: Iterable[Row], mutants: Sequence[_Mutant]) ->
     witnesses = Counter(each.said("witness") for each in mutants)
     by = ", ".join(f"{name} {count}" for name, count in sorted(witnesses.items()))
     yield f"each judged by the graph engine and by a witness: {by}"
-    if len(judged) > len(own):
-        yield f"{many(len(judged) - len(own), 'configuration')} beside them"
+    if judged > len(own):
+        yield f"{many(judged - len(own), 'configuration')} beside them"
 
 
 def _table(mutants: Iterable[_Mutant]) -> Table:

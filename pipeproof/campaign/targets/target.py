@@ -44,7 +44,8 @@ class Told(NamedTuple):
 
     `covered` are sentences on what was looked at, `trials` how many different looks decided
     something, `cases` what was found, in order of their names. `distrust` says that pipeproof
-    itself errs, `undecided` of how much nothing could say whether it is a find.
+    itself errs, `undecided` of how much nothing could say whether it is a find, `refuted` how many
+    of the schedules that are hunted around are themselves illegal: no cases, and no success.
     """
 
     covered: tuple[str, ...]
@@ -53,6 +54,7 @@ class Told(NamedTuple):
     cases: tuple[Case, ...]
     distrust: bool = False
     undecided: int = 0
+    refuted: int = 0
 
 
 class Target(Protocol):

@@ -65,9 +65,12 @@ def test_a_schedule_that_is_refuted_before_it_is_changed_is_told() -> None:
     wrong = Point({"name": "swapped", "is": "base"}, text)
     asked = Around((BASE, wrong), (), 1, 0, ("swap",), ("gloo",))
     said = "1 of them refuted before anything is changed: their mutants show little"
+    told, small = asked.told(hunted(asked)), SMALL.told(hunted(SMALL))
 
-    assert said in asked.told(hunted(asked)).covered
-    assert not any("before anything" in each for each in SMALL.told(hunted(SMALL)).covered)
+    assert said in told.covered
+    assert (told.refuted, told.cases) == (1, ())
+    assert small.refuted == 0
+    assert not any("before anything" in each for each in small.covered)
 
 
 def test_a_witness_that_differs_is_a_case_and_no_trust(monkeypatch: pytest.MonkeyPatch) -> None:
