@@ -168,6 +168,10 @@ class Asked:
             return next((e for e, at in enumerate(ends) if at > begun), None)
         return turn
 
+    def leaves_out(self, stage: int, microbatch: int, kind: Kind) -> bool:
+        """Whether a fragment leaves out an operation."""
+        return self.schedule.fragment and (stage, microbatch) not in self._rows_of(kind)
+
     def adding(self, stage: int, microbatch: int) -> list[int]:
         """Return the rows that add to a stage's gradient for a microbatch."""
         return self._adding.get((stage, microbatch), [])
@@ -236,7 +240,8 @@ class Asked:
 
     def reduced(self, stage: int) -> bool:
         """Whether a stage's gradient is to be that of all replicas."""
-        if self.schedule.gradients.reduce != "once":
+        reduce, fragment = self.schedule.gradients.reduce, self.schedule.fragment
+        if reduce != "once" and not (fragment and reduce == "default"):
             return self.replicated
         own = self.home[stage]
         marked = self.is_reduced_by_mark and self.carries_mark(stage)

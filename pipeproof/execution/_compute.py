@@ -271,7 +271,7 @@ class Compute:
         self.witness.assert_exact(found[0], *found[1])
         if kind is Kind.I:
             self._left[stage, microbatch] = gradient
-        elif kind is Kind.W and not self._brings(entered) and (stage, microbatch) not in self._left:
+        elif kind is Kind.W and not self._brings(entered) and self._lacks_left(stage, microbatch):
             nothing = "nothing"
             expected = f"what {stage}I{microbatch} left"
             place = (Place(row, stage),)
@@ -343,7 +343,24 @@ class Compute:
             leaf = own.detach().requires_grad_()
             return torch.autograd.grad(self.witness.loss(leaf, label), [leaf])[0]
         nothing = torch.full(shape, torch.nan, dtype=self.witness.dtype)
+        if self.asked.leaves_out(stage, microbatch, Kind.I):
+            return self._output_gradient(stage, microbatch)
         return self._left.get((stage, microbatch), nothing)
+
+    def _lacks_left(self, stage: int, microbatch: int) -> bool:
+        """Whether an input gradient that is not left out of a fragment has left nothing."""
+        there = (stage, microbatch) in self._left
+        return not there and not self.asked.leaves_out(stage, microbatch, Kind.I)
+
+    def _output_gradient(self, stage: int, microbatch: int) -> Tensor:
+        """Return what the unsplit model brings to a stage's backward."""
+        passed, stages = self.reference.passed(microbatch), self.asked.line(microbatch).stages
+        behind = stages[stages.index(stage) + 1 :]
+        if behind:
+            return passed.input_gradients[behind[0]]
+        leaf = passed.outputs[stage].detach().requires_grad_()
+        label = self.witness.given("Y", microbatch)
+        return torch.autograd.grad(self.witness.loss(leaf, label), [leaf])[0]
 
     def _of_loss(self, microbatch: int, kept: Tensor) -> Tensor:
         """Run the loss backwards, on what memory holds of it."""

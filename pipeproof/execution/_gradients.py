@@ -310,7 +310,7 @@ class Gradients:
             found.append(
                 f"reduced {each.reduced} times" if each.whole else "not reduced as a whole"
             )
-        if len(self.asked.tied(stage, k)) > 1 and not each.tied:
+        if self._needs_copies(stage, k, due) and not each.tied:
             found.append("not summed with its copies")
         if self.asked.normed and (stage, k) not in self._norms:
             found.append("without its norm")
@@ -321,6 +321,13 @@ class Gradients:
         if each.busy is not None:
             found.append("on its way")
         return ", ".join(found)
+
+    def _needs_copies(self, stage: int, k: int, due: Mapping[int, Fraction]) -> bool:
+        """Whether a weight has copies, and something is due of one of them."""
+        tied, end = self.asked.tied(stage, k), self._end(stage, k)
+        others = () if self.asked.each else tied
+        some = due or any(self.asked.numbered(other, k, end) for other in others)
+        return len(tied) > 1 and bool(some)
 
     def _norm_wrong(self, stage: int, k: int) -> Iterator[str]:
         end = self._end(stage, k)
