@@ -1,6 +1,6 @@
 """What a schedule asks of its numbers, read from the file: versions, updates and shares."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from functools import cached_property
 from math import lcm, prod
@@ -10,11 +10,11 @@ from pipeproof.errors import UnsupportedFeatureError
 from pipeproof.execution._numbers import Names, Numbers, withdrawn
 from pipeproof.execution._shares import coefficients, slots, texts
 from pipeproof.execution._speculation import Speculation
+from pipeproof.execution._unsupported import unsupported
 from pipeproof.execution.witness import Circumstances
 from pipeproof.ir.accesses import known
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.as_run import AsRun
-from pipeproof.ir.operations import ANY
 
 __all__ = ["Asked", "Line"]
 
@@ -59,7 +59,7 @@ class Asked:
         self.slots = slots(schedule=run.schedule, policy=self.policy)
         self.segments, self._shares = max(run.schedule.segments, 1), coefficients(run.schedule)
         self._due: dict[tuple[int, int, int | None], dict[int, Fraction]] = {}
-        for why in self._unsupported():
+        for why in unsupported(run, slots=self.slots is not None):
             raise UnsupportedFeatureError(why)
         self.home = self._home()
         self.names = {stage: self._names(stage, weights) for stage in self.home}
@@ -69,22 +69,6 @@ class Asked:
         }
         self.ends = {(stage, k): self._ends(stage, k) for stage in self.home for k in self.weights}
         self._require_pure()
-
-    def _unsupported(self) -> Iterator[str]:
-        ops, schedule = self.ops, self.schedule
-        if bool(ops.is_kind(Kind.ROLLBACK).any()) and (
-            self.slots is not None or bool(ops.is_kind(Kind.GATHER).any())
-        ):
-            yield "updates are not withdrawn beside slots for versions or gathered copies"
-        if schedule.segments > 1 and (schedule.fragment or bool(ops.is_kind(Kind.ROLLBACK).any())):
-            yield "segments are not run in a fragment, or where updates are withdrawn"
-        chooses = bool(ops.is_kind(Kind.CHOOSE).any()) or (ops.peer == ANY).any()
-        if chooses and not self.run.settled:
-            yield "what the runtime chooses is not run"
-        if "ready" in schedule.described and self.run.ready is None:
-            yield "ranks that run what is ready are not run"
-        if self.run.faults is not None:
-            yield "what goes wrong shows only where it is injected"
 
     def _require_pure(self) -> None:
         """Check that under `latest` every backward reads the version that its forward read."""

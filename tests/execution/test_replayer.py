@@ -69,6 +69,17 @@ def test_an_event_that_does_not_exist_or_has_happened_is_refused() -> None:
             "mixes versions",
         ),
         ("CHOOSE x a|b; 0F0; 0B0", {}, "chooses"),
+        ("0F0; 0B0; 0REDUCE; 0F1; 0B1; 0REDUCE", {"steps": 2}, "without an update between"),
+        (
+            "0F0; 0B0; 0REDUCE; 0STEP; 0F1; 0B1; 0STEP",
+            {"steps": 2, "fragment": True},
+            "of some steps only",
+        ),
+        (
+            "0F0; 0B0; 0STEP; 0B1 w=stash; 0STEP",
+            {"steps": 2, "fragment": True, "weights": {"policy": "stash"}},
+            "the stash of a forward",
+        ),
         (
             "; ".join(("0F0", *(f"0B0 param=p{n}" for n in range(70)))),
             {},
