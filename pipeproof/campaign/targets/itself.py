@@ -212,9 +212,6 @@ def _on_tensors(
 ) -> _Find | None:
     if not number_of(body, "torch"):
         return None
-    if verdict.fragment:
-        answer["torch"] = "fragment, not run"
-        return None
     from pipeproof.campaign.targets._on_tensors import seen  # noqa: PLC0415  torch, when asked
 
     said, wrong = seen(verdict, kept, number_of(body, "seed") or 0)

@@ -123,5 +123,17 @@ def test_nothing_follows_from_a_case() -> None:
     assert not list(Itself(1, 2, 0).further([Row("", Ended(Task("self", {}), "done", {}, ""))]))
 
 
-def test_a_fragment_is_not_run_on_tensors() -> None:
-    assert itself.perform({"draw": "small", "seed": 1, "torch": 1})["torch"] == "fragment, not run"
+def test_a_fragment_is_run_on_tensors() -> None:
+    assert "fragment" in drawn("small", 1125)
+    found = itself.perform({"draw": "small", "seed": 1125, "torch": 1})
+
+    assert "find" not in found
+    assert found["torch"] == "right numbers"
+
+
+def test_an_update_before_everything_is_no_find() -> None:
+    (task,) = Itself(1, 4975, 1).tasks()
+    found = perform(task.body)
+
+    assert "find" not in found
+    assert found["torch"] == "confirmed"
