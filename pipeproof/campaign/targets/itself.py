@@ -212,6 +212,9 @@ def _on_tensors(
 ) -> _Find | None:
     if not number_of(body, "torch"):
         return None
+    if verdict.fragment and verdict.outcome.value != "proved":
+        answer["torch"] = "refuted fragment, not run"
+        return None
     from pipeproof.campaign.targets._on_tensors import seen  # noqa: PLC0415  torch, when asked
 
     said, wrong = seen(verdict, kept, number_of(body, "seed") or 0)

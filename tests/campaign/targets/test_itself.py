@@ -123,12 +123,18 @@ def test_nothing_follows_from_a_case() -> None:
     assert not list(Itself(1, 2, 0).further([Row("", Ended(Task("self", {}), "done", {}, ""))]))
 
 
-def test_a_fragment_is_run_on_tensors() -> None:
+def test_a_proved_fragment_is_run_on_tensors() -> None:
     assert "fragment" in drawn("small", 1125)
     found = itself.perform({"draw": "small", "seed": 1125, "torch": 1})
 
     assert "find" not in found
     assert found["torch"] == "right numbers"
+
+
+def test_a_refuted_fragment_is_not_run_on_tensors() -> None:
+    found = itself.perform({"draw": "small", "seed": 457, "torch": 1})
+
+    assert (found["verdict"], found["torch"]) == ("refuted", "refuted fragment, not run")
 
 
 def test_an_update_before_everything_is_no_find() -> None:
