@@ -36,6 +36,7 @@ class Hunting(TypedDict):
     option: tuple[str, ...]
     transport: tuple[str, ...]
     lowering: tuple[str, ...]
+    costs: tuple[str, ...]
     check: str
     mutation: tuple[str, ...]
     mutants: int
@@ -119,6 +120,12 @@ def hunt_options(function: _F) -> _F:
             show_default=True,
             metavar="N",
             help="Of a schedule: how many of each mutation.",
+        ),
+        click.option(
+            "--costs",
+            multiple=True,
+            metavar="'KIND=T ...'",
+            help="With a function as --generator: what operations take; repeatable.",
         ),
         click.option(
             "--lowering",

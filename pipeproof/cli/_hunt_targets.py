@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from pipeproof.cli._budget import effort
+from pipeproof.cli._costs import times_of, with_costs
 from pipeproof.cli._hunt_options import Hunting
 from pipeproof.cli._options import own_options
 from pipeproof.errors import InputError, UnsupportedFeatureError, did_you_mean, printable
@@ -121,7 +122,8 @@ def _sizes(values: Hunting) -> list[tuple[int, int, int | None]]:
     if not ranks or not microbatches:
         said = "Write --ranks and --microbatches: they are the size of the schedule."
         raise click.UsageError(said)
-    if len(ranks) * len(microbatches) * max(len(per_rank), 1) > _POINTS:
+    points = len(ranks) * len(microbatches) * max(len(per_rank), 1) * max(len(values["costs"]), 1)
+    if points > _POINTS:
         said = f"The grid has more than {_POINTS} points."
         raise click.UsageError(said)
     own: list[int | None] = [*per_rank] or [None]
@@ -131,6 +133,8 @@ def _sizes(values: Hunting) -> list[tuple[int, int, int | None]]:
 def _grid(values: Hunting, name: str) -> "Target":
     from pipeproof.campaign.targets.generator import STATES, Grid  # noqa: PLC0415
 
+    if values["costs"] and ":" not in name:
+        _refuse("--costs", "a known schedule is the same for all costs; hunt in MODULE:FUNCTION")
     points = _own(values, name) if ":" in name else _known(values, name)
     made = tuple(points)
     states = effort(values["budget"]).states or STATES
@@ -173,21 +177,24 @@ def _own(values: Hunting, name: str) -> "Iterator[Point]":
     from pipeproof.cli._object import own_schedule  # noqa: PLC0415
 
     refused, made = None, 0
-    for ranks, microbatches, per_rank in _sizes(values):
+    times = [(each, times_of(each.split(), "--costs")) for each in values["costs"]] or [("", {})]
+    for (ranks, microbatches, per_rank), (said, costs) in product(_sizes(values), times):
         of = {"name": name, "ranks": str(ranks), "microbatches": str(microbatches)}
         of |= {} if per_rank is None else {"per-rank": str(per_rank)}
+        of |= {"costs": " ".join(said.split())} if said else {}
         options = ReadOptions(microbatches=microbatches)
         try:
-            documents = own_schedule(name, ranks, per_rank, options)
+            documents = own_schedule(name, ranks, per_rank, options, costs)
         except (click.ClickException, InputError) as error:
             refused = refused or error
-            said = error.message if isinstance(error, click.ClickException) else str(error)
-            yield Point({**of, "lowering": "none"}, f"# {' '.join(said.split())}\n")
+            why = error.message if isinstance(error, click.ClickException) else str(error)
+            yield Point({**of, "lowering": "none"}, f"# {' '.join(why.split())}\n")
             continue
         for document in documents:
             made += 1
             for lowering in _lowerings(values, document):
-                yield Point({**of, "lowering": lowering}, _text(_lowered(document, lowering)))
+                lowered = _lowered(with_costs(document, costs, "--costs"), lowering)
+                yield Point({**of, "lowering": lowering}, _text(lowered))
     if refused is not None and not made:
         raise refused
 

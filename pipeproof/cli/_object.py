@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -14,6 +14,11 @@ from pipeproof.cli._output import printable_lines
 from pipeproof.frontends import torch_csv
 from pipeproof.ir.reading import ReadOptions
 from pipeproof.ir.source import Document
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipeproof.ir.schedule import Plain
 
 __all__ = ["own_schedule"]
 
@@ -23,9 +28,15 @@ _NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
 def own_schedule(
-    name: str, ranks: int, stages_per_rank: int | None, options: ReadOptions
+    name: str,
+    ranks: int,
+    stages_per_rank: int | None,
+    options: ReadOptions,
+    costs: "Mapping[str, Plain] | None" = None,
 ) -> tuple[Document, ...]:
     """Return the schedule that `name`, a MODULE:NAME, makes of `microbatches` of `options`.
+
+    Where there are `costs`, times by kind of operation, it is given them as `costs`.
 
     Raises:
         click.ClickException: it makes none.
@@ -34,7 +45,7 @@ def own_schedule(
     if not _NAME.fullmatch(name):
         _refuse(name, "write MODULE:CLASS, as my_schedules:Mine")
     microbatches = options.microbatches or 1
-    said = _said(name, (ranks, microbatches, stages_per_rank or 1))
+    said = _said(name, (ranks, microbatches, stages_per_rank or 1), costs)
     rows = said.get("rows")
     if not isinstance(rows, list):
         _refuse(name, str(said.get("error", "the child process printed no order")))
@@ -53,8 +64,11 @@ def own_schedule(
     return torch_csv.read_rows_of(rows, name, known, notes)
 
 
-def _said(name: str, numbers: tuple[int, int, int]) -> dict[str, object]:
+def _said(
+    name: str, numbers: tuple[int, int, int], costs: "Mapping[str, Plain] | None"
+) -> dict[str, object]:
     argv = [sys.executable, "-m", _CHILD, name, *map(str, numbers)]
+    argv += [json.dumps(dict(costs))] if costs else []
     environ = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
     try:
         done = subprocess.run(  # noqa: S603  the caller's own module, in our interpreter

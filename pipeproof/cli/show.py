@@ -2,12 +2,12 @@
 
 import json
 from dataclasses import replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from pipeproof.cli._configured import Configured, config_options
+from pipeproof.cli._costs import times_of, with_costs
 from pipeproof.cli._exits import Exit, worst
 from pipeproof.cli._inputs import Input, load
 from pipeproof.cli._judge import reported
@@ -15,7 +15,7 @@ from pipeproof.cli._options import Asking, asked, read_options, reading_options,
 from pipeproof.cli._output import complain, emit
 from pipeproof.cli._progress import counted
 from pipeproof.cli._sources import Sourced, source_options, sources
-from pipeproof.errors import PipeproofError, UnsupportedFeatureError, printable
+from pipeproof.errors import PipeproofError, UnsupportedFeatureError
 from pipeproof.ir.reading import ReadOptions
 from pipeproof.ir.source import Document
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pipeproof.api import Asked
-    from pipeproof.ir.schedule import Plain
     from pipeproof.reports._timing import Timed
     from pipeproof.verdict.verdict import FileVerdict, TransportVerdict
 
@@ -70,13 +69,13 @@ def command(**values: Unpack[_Values]) -> int:
     `check`.
     """
     options, question = read_options(values), asked(values)
-    costs = _costs(values["cost"])
+    costs = times_of(values["cost"], "--cost")
     found: list[Timed] = []
     codes: set[Exit] = set()
     for source in counted(sources(values, options)):
         for document in _documents(source, options, codes):
             try:
-                told = list(_shown(_with(document, costs), question))
+                told = list(_shown(with_costs(document, costs, "--cost"), question))
             except click.ClickException:
                 raise
             except Exception as error:  # told, and counted as what it is
@@ -109,54 +108,6 @@ def _failed(name: str, error: Exception) -> Exit:
     if isinstance(error, PipeproofError) and report.failure is None:
         complain(str(error))
     return Exit(report.failure.exit_code) if report.failure is not None else Exit.INPUT
-
-
-def _costs(written: tuple[str, ...]) -> "dict[str, Plain]":
-    """Return times by kind of operation.
-
-    Raises:
-        click.BadParameter: one is not written KIND=T[,T...], or is no time, or 0 for F or B.
-    """
-    from pipeproof.ir.costs import DEFAULT, read_time  # noqa: PLC0415  when needed
-
-    found: dict[str, Plain] = {}
-    for each in written:
-        kind, sign, said = each.partition("=")
-        times = tuple(said.split(","))
-        try:
-            ticks = [read_time(time) for time in times]
-        except ValueError:
-            ticks = []
-        expected = ""
-        if kind not in DEFAULT or not sign or kind in found or not ticks:
-            expected = f"write each of {', '.join(DEFAULT)} once, as B=2 or F=1,1.5"
-        elif kind in {"F", "B"} and not all(ticks):
-            expected = f"every {kind} takes some time"
-        if expected:
-            message = f"{printable(each)}; {expected}"
-            raise click.BadParameter(message, param_hint="--cost")
-        found[kind] = times if len(times) > 1 else times[0]
-    return found
-
-
-def _with(document: Document, costs: "dict[str, Plain]") -> Document:
-    """Return a schedule whose operations take as long as the command line says.
-
-    Raises:
-        click.BadParameter: a list of times is not as long as there are stages.
-    """
-    if not costs:
-        return document
-    schedule = document.schedule
-    for kind, times in costs.items():
-        if isinstance(times, tuple) and len(times) != schedule.stages:
-            said = f"{len(times)} times of {kind}; write one for each of {schedule.stages} stages"
-            raise click.BadParameter(said, param_hint="--cost")
-    told = schedule.described.get("costs")
-    kept = told if not isinstance(told, str | tuple) and told is not None else {}
-    costs_ = MappingProxyType({**kept, **costs})
-    described = MappingProxyType({**schedule.described, "costs": costs_})
-    return replace(document, schedule=replace(schedule, described=described))
 
 
 def _shown(document: Document, question: "Asked") -> "Iterator[Timed]":

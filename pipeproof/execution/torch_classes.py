@@ -1,7 +1,9 @@
 """The orders that a schedule class of torch prints, read without torch where an object is there.
 
-`python -m pipeproof.execution.torch_classes MODULE:NAME RANKS MICROBATCHES STAGES_PER_RANK` builds
-one of the caller's own with stages that only say where they are, and prints `Orders` as JSON.
+`python -m pipeproof.execution.torch_classes MODULE:NAME RANKS MICROBATCHES STAGES_PER_RANK [COSTS]`
+builds one of the caller's own with stages that only say where they are, and prints `Orders` as
+JSON. COSTS is a JSON object, times by kind of operation as texts or lists of them, one a stage; it
+is given on as `costs`, with numbers for texts.
 
 Source: torch 2.13.0, `torch/distributed/pipelining/schedules.py`: `pipeline_order`,
 `pipeline_order_with_comms`, and what the constructors read of a stage.
@@ -162,9 +164,10 @@ def main(argv: Sequence[str]) -> NoReturn:
     """
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    name, ranks, microbatches, stages_per_rank = argv
+    name, ranks, microbatches, stages_per_rank, *costs = argv
     try:
-        made = _built(name, int(ranks), int(microbatches), int(stages_per_rank))
+        given = {"costs": _numbers(json.loads(costs[0]))} if costs else {}
+        made = _built(name, int(ranks), int(microbatches), int(stages_per_rank), given)
         said: object = orders_of(made)
         json.dumps(said)
     except BaseException as error:  # from the caller's module
@@ -175,7 +178,17 @@ def main(argv: Sequence[str]) -> NoReturn:
     os._exit(0)  # threads that the caller's module started do not keep it
 
 
-def _built(name: str, ranks: int, microbatches: int, stages_per_rank: int) -> object:
+def _numbers(costs: Mapping[str, str | list[str]]) -> dict[str, float | list[float]]:
+    """Return costs with numbers where texts stand."""
+    return {
+        kind: float(each) if isinstance(each, str) else [float(time) for time in each]
+        for kind, each in costs.items()
+    }
+
+
+def _built(
+    name: str, ranks: int, microbatches: int, stages_per_rank: int, given: Mapping[str, object]
+) -> object:
     """Return the schedule: made by a class or a function, or the object of that name."""
     module, _, path = name.partition(":")
     found: Any = importlib.import_module(module)
@@ -185,7 +198,8 @@ def _built(name: str, ranks: int, microbatches: int, stages_per_rank: int) -> ob
         return found
     stages = mock_stages(ranks, stages_per_rank)
     bases = {base.__name__ for base in found.__mro__} if isclass(found) else set()
-    return found(stages[0] if "PipelineScheduleSingle" in bases else stages, microbatches)
+    first = stages[0] if "PipelineScheduleSingle" in bases else stages
+    return found(first, microbatches, **given)
 
 
 if __name__ == "__main__":

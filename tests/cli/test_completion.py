@@ -151,7 +151,7 @@ def test_every_parameter_is_completed_or_free(completed: Completed) -> None:
         *("--reason", "--object", "--skew", "--tolerance", "--unit", "--inject"),
         *("--places", "--cache-dir"),
         *("--run", "--stored", "--expected-commit"),
-        *("--ranks", "--stages-per-rank", "--microbatches", "--shard", "--ray-address"),
+        *("--ranks", "--stages-per-rank", "--microbatches", "--shard", "--ray-address", "--costs"),
     }
     plain = {
         param.opts[-1]

@@ -135,6 +135,46 @@ def test_a_function_of_the_caller_is_hunted_in_where_it_makes_something(
     assert (refused[0], "no more than two" in refused[2]) == (2, True)
 
 
+BY_COST = """
+def made(stages, microbatches, costs):
+    dear = costs["B"] > 2
+    return {0: ["0B0", "0F0"] if dear else ["0F0", "0B0"]}
+"""
+
+
+@pytest.mark.usefixtures("_inline")
+def test_a_function_is_asked_for_each_of_the_costs(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("dear.py").write_text(BY_COST, encoding="utf-8")
+    size = ("--ranks", "1", "--lowering", "torch", "--microbatches", "1")
+    asked = ("--generator", "dear:made", *size, "--costs", "F=1 B=2")
+    cheap, dear = hunted(capsys, *asked), hunted(capsys, *asked, "--costs", "F=1 B=2.5")
+
+    assert cheap[0] == 0
+    assert dear[0] == 1
+    assert "dear:made torch       1        1        0            0" in dear[1]
+    (found,) = (each.read_text() for each in Path("found").glob("*.yaml"))
+    assert "--costs 'F=1 B=2.5' --lowering torch" in found
+
+
+@pytest.mark.parametrize(
+    ("name", "costs", "said"),
+    [
+        ("zbv", "F=1", "a known schedule is the same for all costs"),
+        ("dear:made", "B=x", "write each of F"),
+        ("dear:made", "B=0", "every B takes some time"),
+        ("dear:made", "B=1,2,3", "write one for each of"),
+    ],
+)
+def test_costs_that_are_none_are_told(
+    capsys: pytest.CaptureFixture[str], name: str, costs: str, said: str
+) -> None:
+    Path("dear.py").write_text(BY_COST.replace("costs[", "dict(B=1)["), encoding="utf-8")
+    size = ("--ranks", "1", "--microbatches", "1")
+    code, _, told = hunted(capsys, "--generator", name, *size, "--costs", costs)
+
+    assert (code, said in told) == (2, True)
+
+
 @pytest.mark.usefixtures("_inline")
 def test_a_schedule_is_hunted_around(capsys: pytest.CaptureFixture[str]) -> None:
     size = ("--ranks", "1", "--microbatches", "2", "--mutants", "2", "--torch", "0")

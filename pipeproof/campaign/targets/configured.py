@@ -3,6 +3,7 @@
 A configuration is a spec with a few words on where it comes from: `of`, a mapping in its body.
 """
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -191,9 +192,10 @@ def _command(of: Mapping[str, Json]) -> str:
         "microbatches": "microbatches",
         "stages-per-rank": "per-rank",
         "option": "option",
+        "costs": "costs",
         "lowering": "lowering",
     }
-    said = (f"--{each} {of[key]}" for each, key in options.items() if key in of)
+    said = (f"--{each} {shlex.quote(str(of[key]))}" for each, key in options.items() if key in of)
     return f"pipeproof hunt {' '.join(said)}"
 
 
