@@ -15,6 +15,7 @@ from pipeproof.execution.witness import Circumstances
 from pipeproof.ir.accesses import known
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.as_run import AsRun
+from pipeproof.ir.values import ValueKind, microbatch_of, stage_of
 
 __all__ = ["Asked", "Line"]
 
@@ -303,13 +304,21 @@ class Asked:
     # versions and ways
 
     def line(self, microbatch: int) -> Line:
-        """Return the stages that a microbatch runs through."""
-        return Line(self._lines.get(microbatch, self.schedule.lines[0]), microbatch)
+        """Return the stages that a microbatch runs through, one of a step after the file too."""
+        known = microbatch
+        while known not in self._lines and known >= max(self.run.microbatches, self.per_step):
+            known -= self.per_step
+        return Line(self._lines.get(known, self.schedule.lines[0]), microbatch)
 
     @cached_property
     def _lines(self) -> dict[int, tuple[int, ...]]:
         of = {stage: line for line in self.schedule.lines for stage in line}
-        rows = self._rows_of(Kind.F, *_BACKWARDS)
+        sent = {
+            (stage_of(code), microbatch_of(code))
+            for code in self.ops.value[self.run.is_message].tolist()
+            if code >> 56 in (ValueKind.F, ValueKind.B)
+        }
+        rows = (*self._rows_of(Kind.F, *_BACKWARDS), *sorted(sent))
         return {m: of[stage] for stage, m in reversed(rows) if stage in of}
 
     def version(self, stage: int, k: int, microbatch: int) -> int:

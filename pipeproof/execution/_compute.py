@@ -355,10 +355,11 @@ class Compute:
     def _output_gradient(self, stage: int, microbatch: int) -> Tensor:
         """Return what the unsplit model brings to a stage's backward."""
         passed, stages = self.reference.passed(microbatch), self.asked.line(microbatch).stages
+        made = passed.outputs[stage]
         behind = stages[stages.index(stage) + 1 :]
         if behind:
             return passed.input_gradients[behind[0]]
-        leaf = passed.outputs[stage].detach().requires_grad_()
+        leaf = made.detach().requires_grad_()
         label = self.witness.given("Y", microbatch)
         return torch.autograd.grad(self.witness.loss(leaf, label), [leaf])[0]
 

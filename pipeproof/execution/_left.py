@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from pipeproof.execution._events import Events
 from pipeproof.execution._illegal import Fault, Illegal, Place
-from pipeproof.execution._memory import Memory, Message, flat, same
+from pipeproof.execution._memory import NOTHING, Memory, Message, flat, same
 from pipeproof.execution._touches import later
 from pipeproof.execution.reference import Reference
 from pipeproof.ir.actions import Kind
@@ -26,7 +26,8 @@ class Left:
         for number, message in sorted(messages.items()):
             transfer = self.events.transfers[number]
             if transfer.receive < 0:
-                told = content_text(self.ops, message.value)
+                there = message.value != NOTHING
+                told = content_text(self.ops, message.value) if there else "nothing"
                 visible, expected = self._next(transfer.send, message)
                 event = self.events.first_transfer + 2 * number + 1
                 places = (Place(transfer.send),)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from pipeproof.errors import UnsupportedFeatureError
 from pipeproof.execution._asked import Asked
-from pipeproof.execution._segments import segmented
+from pipeproof.execution._segments import Segment, segmented
 from pipeproof.execution.witness import Circumstances, Witness
 from pipeproof.ir.actions import Kind
 from pipeproof.ir.values import ValueKind, kind_of, microbatch_of, stage_of
@@ -39,14 +39,19 @@ _T = TypeVar("_T")
 
 
 class _Lazy(Mapping[int, _T]):
-    """What a stage has, computed when it is asked for."""
+    """What a stage has, computed when it is asked for.
+
+    A stage that the microbatch does not run through has nothing: no witness can show it.
+    """
 
     def __init__(self, stages: Sequence[int], computed: Callable[[int], _T]) -> None:
         self.stages, self.computed = stages, computed
 
     def __getitem__(self, stage: int) -> _T:
         if stage not in self.stages:
-            raise KeyError(stage)
+            through = ", ".join(map(str, self.stages))
+            message = f"no unsplit model has stage {stage} of a microbatch of stages {through}"
+            raise UnsupportedFeatureError(message)
         return self.computed(stage)
 
     def __iter__(self) -> Iterator[int]:
@@ -153,8 +158,8 @@ class Reference:
         key = replica, microbatch
         if key not in self._passed:
             if self.asked.segments > 1:
-                for segment, found in segmented(self, microbatch, replica):
-                    self._passed[replica, segment] = Passed(*found)
+                for segment, each in segmented(self, microbatch, replica):
+                    self._passed[replica, segment] = _whole(each)
             else:
                 self._passed[key] = _Way(self, microbatch, replica).passed()
         return self._passed[key]
@@ -290,6 +295,16 @@ class Reference:
         is compared bit by bit again.
         """
         self._weights[stage, k, number] = made
+
+
+def _whole(found: Segment) -> Passed:
+    """Return what a segment computes, for the stages that it runs through only."""
+    return Passed(
+        _Lazy(tuple(found.inputs), found.inputs.__getitem__),
+        _Lazy(tuple(found.outputs), found.outputs.__getitem__),
+        _Lazy(tuple(found.input_gradients), found.input_gradients.__getitem__),
+        _Lazy(tuple(found.gradients), found.gradients.__getitem__),
+    )
 
 
 def factor(witness: Witness, norm: Tensor) -> Tensor:
