@@ -31,7 +31,7 @@ class Means(Enum):
     CROSSED = "taken for another message"
     CONTENT = "puts what is read, or was there before"
     VERSION = "makes the weights that are read"
-    UNORDERED = "must come first, and nothing makes it"
+    UNORDERED = "must come first, and nothing ensures it"
     WAITS = "waits for"
     AGAIN = "takes place, and once more"
     TAKES = "takes away what is needed"

@@ -45,7 +45,7 @@ def test_the_member_that_must_come_first_is_named(tmp_path: Path) -> None:
         "  - 1RECV_F0; 1F0; 1B0; [1SEND_B0 | 1RECV_F1] h=x; 1F1; WAIT x; 1B1; 1SEND_B1\n"
     )
 
-    assert ("1RECV_F1 h=x", "must come first, and nothing makes it", "F0.1 arrived", "1F1") in (
+    assert ("1RECV_F1 h=x", "must come first, and nothing ensures it", "F0.1 arrived", "1F1") in (
         arrows_of(path, tmp_path / "a.html")
     )
 

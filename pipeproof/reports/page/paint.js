@@ -16,7 +16,7 @@ const ARROWS = {
   "next in the program": { token: "soft", dash: [], width: 1.25, isQuiet: true },
   "waits for": { token: "accent", dash: [6, 4], width: 2.25 },
   "taken for another message": { token: "accent", dash: [], width: 2.25, said: "taken for another" },
-  "must come first, and nothing makes it": { token: "accent", dash: [2, 4], width: 2.25, said: "must come first" },
+  "must come first, and nothing ensures it": { token: "accent", dash: [2, 4], width: 2.25, said: "must come first" },
   "takes place, and once more": { token: "accent", dash: [], width: 2.25, said: "once more" },
   "takes away what is needed": { token: "accent", dash: [], width: 2.25, said: "takes away" },
   "must agree, and does not": { token: "accent", dash: [8, 4], width: 2.25, said: "must agree" },

@@ -116,7 +116,7 @@ const JOINS = {
   "taken for another message": ["sends", "which is taken by"],
   "puts what is read, or was there before": ["puts", "for"],
   "makes the weights that are read": ["makes the weights,", "read by"],
-  "must come first, and nothing makes it": ["must come first, and nothing makes it come before", ""],
+  "must come first, and nothing ensures it": ["must come first, and nothing makes it come before", ""],
   "takes place, and once more": ["has taken place, and takes place once more as", ""],
   "takes away what is needed": ["takes away what is needed by", ""],
   "must agree, and does not": ["must agree, and does not, with", ""],

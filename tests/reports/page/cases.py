@@ -86,7 +86,7 @@ def _early() -> Made:
         (0, 1),
         (1, 3),
         arrows=(
-            Arrow((1, 3), (0, 1), "must come first, and nothing makes it", "B1.0"),
+            Arrow((1, 3), (0, 1), "must come first, and nothing ensures it", "B1.0"),
             Arrow((0, 0), (0, 1), CONTENT, "F0.0"),
         ),
     )
@@ -101,7 +101,7 @@ def _overwritten() -> Made:
         (0, 4),
         arrows=(
             Arrow((0, 0), (0, 4), CONTENT, "F0.0 in slot 0 of acts"),
-            Arrow((0, 4), (0, 2), "must come first, and nothing makes it", "slot 0 of acts"),
+            Arrow((0, 4), (0, 2), "must come first, and nothing ensures it", "slot 0 of acts"),
         ),
     )
     _slice(made)["notes"] = [[made.op((0, 2)), "takes slot 0 of acts"]]
