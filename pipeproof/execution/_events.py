@@ -108,11 +108,11 @@ class Events:
             number, arrives = divmod(event - self.first_transfer, 2)
             transfer = self.transfers[number]
             if transfer.send >= 0:
-                yield event - 1 if arrives else self._started(transfer.send)
+                yield event - 1 if arrives else self.started(transfer.send)
             if arrives and transfer.receive >= 0:
-                yield self._started(transfer.receive)
+                yield self.started(transfer.receive)
 
-    def _started(self, row: int) -> int:
+    def started(self, row: int) -> int:
         """Return the event with which a row is posted."""
         first_row = self.run.operations.first_row
         return 2 * (int(np.searchsorted(first_row, row, side="right")) - 1)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from pipeproof.errors import ReplayMismatchError, UnsupportedFeatureError
 from pipeproof.execution import stuck
+from pipeproof.execution._unread import is_kept_from_reading
 from pipeproof.execution.orders import Events, Guards, Style, extended
 from pipeproof.execution.replayer import Fault, Illegal, Met, Replayer, set_up
 from pipeproof.execution.witness import EXACT, InexactError
@@ -83,6 +84,9 @@ CONFIRMABLE: Mapping[str, tuple[Fault, ...]] = MappingProxyType(
 )
 """The rules that numbers can show broken, and what a replay then meets."""
 
+_SEEN_LATER = ("PP501", "PP502", "PP504")
+"""The rules whose places change a storage, which shows where it is read."""
+
 STUCK = ("PP205", "PP301")
 """The rules that say where ranks wait for ever."""
 
@@ -120,22 +124,31 @@ def confirm(
     """
     if claim.rule not in CONFIRMABLE:
         return _unseen(run, match, guards, claim)
-    stamped = None
     try:
-        for met, illegal, follows in _shown(run, match, guards, claim, witness):
-            said = told(met, illegal)
-            if illegal.visible:
-                return Confirmed(Answer.CONFIRMED, said if follows else f"{said}, {_OTHERWISE}")
-            stamped = stamped or f"{said}, and the numbers are the same"
+        return _looked_at(claim, _shown(run, match, guards, claim, witness))
     except (UnsupportedFeatureError, InexactError) as error:
         return Confirmed(Answer.NOT_OBSERVABLE, str(error))
     except ReplayMismatchError as error:
         return Confirmed(Answer.NOT_REPRODUCED, str(error))
-    if stamped is None and not claim.reached:
-        stamped = "a deadlock keeps its place from being reached"
-    if stamped is None:
-        return Confirmed(Answer.NOT_REPRODUCED, "nothing illegal was met at its places")
-    return Confirmed(Answer.NOT_OBSERVABLE, stamped)
+
+
+def _looked_at(claim: Claim, executions: Iterable[tuple[Replayer, bool]]) -> Confirmed:
+    """Return what executions show at the places of a claim."""
+    same, hidden = "", claim.rule in _SEEN_LATER
+    for replayer, follows in executions:
+        for met, illegal in _matching(replayer, claim):
+            said = told(met, illegal)
+            if illegal.visible:
+                return Confirmed(Answer.CONFIRMED, said if follows else f"{said}, {_OTHERWISE}")
+            same = same or f"{said}, and the numbers are the same"
+        hidden = hidden and is_kept_from_reading(replayer, set(_rows(replayer, claim)))
+    if same:
+        return Confirmed(Answer.NOT_OBSERVABLE, same)
+    if not claim.reached:
+        return Confirmed(Answer.NOT_OBSERVABLE, "a deadlock keeps its place from being reached")
+    if hidden:
+        return Confirmed(Answer.NOT_OBSERVABLE, "a deadlock keeps the read from being reached")
+    return Confirmed(Answer.NOT_REPRODUCED, "nothing illegal was met at its places")
 
 
 def _unseen(run: AsRun, match: Match, guards: Guards, claim: Claim) -> Confirmed:
@@ -155,8 +168,8 @@ def _unseen(run: AsRun, match: Match, guards: Guards, claim: Claim) -> Confirmed
 
 def _shown(
     run: AsRun, match: Match, guards: Guards, claim: Claim, witness: str
-) -> Iterator[tuple[Met, Illegal, bool]]:
-    """Yield what is met at the places of a claim, and whether behind its own trace."""
+) -> Iterator[tuple[Replayer, bool]]:
+    """Yield executions, and whether each goes on behind the trace of a claim."""
     for style, seed, follows in _orders():
         replayer = set_up(run, match, witness, seed, late=style is Style.MESSAGES_LATE)
         begun = _events(replayer, claim.trace) if follows else ()
@@ -165,8 +178,7 @@ def _shown(
         rest = extended(guards, events, begun, style=style, seed=seed)
         replayer.play((*begun, *rest))
         replayer.finish()
-        for met, illegal in _matching(replayer, claim):
-            yield met, illegal, follows
+        yield replayer, follows
 
 
 def _orders() -> Iterator[tuple[Style, int, bool]]:
@@ -187,11 +199,8 @@ def _events(replayer: Replayer, trace: tuple[int, ...] | tuple[TraceStep, ...]) 
 def _matching(replayer: Replayer, claim: Claim) -> Iterator[tuple[Met, Illegal]]:
     """Yield the illegal transitions that are what a counterexample says."""
     wanted = CONFIRMABLE[claim.rule]
-    stages = {
-        int(replayer.ops.stage[row])
-        for row in range(len(replayer.ops))
-        if _at(replayer, row) in claim.places
-    } | set(_ended(replayer, claim))
+    stages = {int(replayer.ops.stage[row]) for row in _rows(replayer, claim)}
+    stages.update(_ended(replayer, claim))
     for met in replayer.met:
         illegal = met.illegal
         if illegal is None or illegal.fault not in wanted:
@@ -207,6 +216,11 @@ def _in_copies(replayer: Replayer, stages: set[int]) -> bool:
     """Whether an update of a stage that holds the same parameters has another gradient."""
     copies = {copy for s in stages for copy in replayer.asked.copies.get(s, ())}
     return any(met.updated in copies for met in replayer.met)
+
+
+def _rows(replayer: Replayer, claim: Claim) -> Iterator[int]:
+    """Yield the rows at the places of a claim."""
+    return (row for row in range(len(replayer.ops)) if _at(replayer, row) in claim.places)
 
 
 def _at(replayer: Replayer, row: int) -> tuple[int, int]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pipeproof.errors import UnsupportedFeatureError
-from pipeproof.execution.confirm import Answer
-from tests.execution.played import answers, document, ran
+from pipeproof.execution.confirm import Answer, Claim, confirm
+from tests.execution.played import answers, document, models, ran
 from tests.semantics import made
 
 PIPELINES = {"stages": 4, "placement": [0, 0, 0, 0], "pipelines": [["0", "1"], ["2", "3"]]}
@@ -74,3 +74,48 @@ def test_what_the_next_step_receives_is_of_the_pipeline_of_this_one() -> None:
 
     assert found.answer is Answer.CONFIRMED
     assert "F2.1 instead of F2.3 of the next step" in found.why
+
+
+FREED = "FREE s; {}0F0 aux=s; 0B0"
+STUCK = "RECV v from=1; "
+
+
+@pytest.mark.parametrize(
+    ("between", "answer", "why"),
+    [
+        ("", Answer.CONFIRMED, "the storage is free: nothing instead of A.0"),
+        (STUCK, Answer.NOT_OBSERVABLE, "a deadlock keeps the read from being reached"),
+    ],
+)
+def test_a_read_behind_a_deadlock_does_not_show_what_was_freed(
+    between: str, answer: Answer, why: str
+) -> None:
+    text = made.text(FREED.format(between), "SIGNAL to=0", transport="buffered")
+
+    ((_, found),) = answers(text, "PP504")
+
+    assert found.answer is answer
+    assert why in found.why
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        f"0F0 aux=s; FREE s; {STUCK}0B0",
+        f"FREE s; WRITE s A.0; {STUCK}0F0 aux=s; 0B0",
+        f"FREE s; 0F0; {STUCK}0B0",
+    ],
+)
+def test_behind_a_deadlock_a_wrong_claim_of_a_free_is_not_reproduced(program: str) -> None:
+    text = made.text(program, "SIGNAL to=0", transport="buffered")
+    (model,) = models(document(text))
+    place = next(at for at, each in enumerate(program.split("; ")) if each == "FREE s")
+
+    found = confirm(
+        model.frame.run,
+        model.frame.transport.match,
+        model.happens_before,
+        Claim("PP504", ((0, place),), ()),
+    )
+
+    assert found == (Answer.NOT_REPRODUCED, "nothing illegal was met at its places")
