@@ -49,6 +49,7 @@ class Confirmed(NamedTuple):
 _READ = (Fault.ABSENT, Fault.OTHER, Fault.FREED)
 _STEP = (Fault.GRADIENT,)
 _BUSY = (Fault.BUSY, Fault.GRADIENT)
+_UNREAD = (Fault.IN_FLIGHT,)  # where nothing reads the storage afterwards
 CONFIRMABLE: Mapping[str, tuple[Fault, ...]] = MappingProxyType(
     {
         "PP202": (Fault.CROSSED,),
@@ -60,9 +61,9 @@ CONFIRMABLE: Mapping[str, tuple[Fault, ...]] = MappingProxyType(
         "PP405": _READ,
         "PP406": (Fault.SHARDED,),
         "PP501": (*_READ, *_BUSY),
-        "PP502": (*_READ, *_BUSY),
-        "PP503": (*_READ, Fault.NO_FORWARD),
-        "PP504": (*_READ, Fault.NO_FORWARD),
+        "PP502": (*_READ, *_BUSY, *_UNREAD),
+        "PP503": (*_READ, *_UNREAD, Fault.NO_FORWARD),
+        "PP504": (*_READ, *_UNREAD, Fault.NO_FORWARD),
         "PP505": (*_READ, Fault.NO_FORWARD),
         "PP601": (Fault.MIXED,),
         "PP602": (Fault.POLICY,),
@@ -103,6 +104,7 @@ _ELSEWHERE: Mapping[str, str] = MappingProxyType(
         f"{_BETWEEN_RANKS}",
     }
 )
+_IN_PART = "at a collective with `from` or `to` all are said to wait, and in one process some do"
 SEEDS = range(4)
 """Of the data on which a counterexample is replayed."""
 
@@ -161,6 +163,8 @@ def _unseen(run: AsRun, match: Match, guards: Guards, claim: Claim) -> Confirmed
             past = stuck.are_passed(run, match, guards, claim.places)
         except ReplayMismatchError as error:
             return Confirmed(Answer.NOT_REPRODUCED, str(error))
+        if past and stuck.wait_in_part(run, match, claim.places):
+            return Confirmed(Answer.NOT_OBSERVABLE, _IN_PART)
         if past:
             return Confirmed(Answer.NOT_REPRODUCED, "all its places are passed in some execution")
     return Confirmed(Answer.NOT_OBSERVABLE, _ELSEWHERE.get(claim.rule, _NO_NUMBER))

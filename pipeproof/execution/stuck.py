@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from pipeproof.execution._events import Events
 from pipeproof.execution.orders import Events as Numbered
 from pipeproof.execution.orders import Guards, Style, extended
+from pipeproof.ir.actions import Kind
 from pipeproof.ir.as_run import AsRun
 from pipeproof.ir.transport import Match
 
-__all__ = ["are_passed"]
+__all__ = ["are_passed", "wait_in_part"]
 
 
 def are_passed(run: AsRun, match: Match, guards: Guards, places: Iterable[tuple[int, int]]) -> bool:
@@ -27,6 +28,16 @@ def are_passed(run: AsRun, match: Match, guards: Guards, places: Iterable[tuple[
     numbered = Numbered(len(events), events.first_transfer)
     return bool(wanted) and any(
         wanted <= set(extended(guards, numbered, style=style)) for style in Style
+    )
+
+
+def wait_in_part(run: AsRun, match: Match, places: Iterable[tuple[int, int]]) -> bool:
+    """Whether a collective at some places has a root, so that not all that take part must wait."""
+    events, ops, at = Events(run, match), run.operations, set(places)
+    return any(
+        ("from" in ops.attributes.get(row, {}) or "to" in ops.attributes.get(row, {}))
+        and (int(ops.rank[row]), events.position(row)) in at
+        for row in ops.is_kind(Kind.COLL).nonzero()[0].tolist()
     )
 
 

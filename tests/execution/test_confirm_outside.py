@@ -119,3 +119,26 @@ def test_behind_a_deadlock_a_wrong_claim_of_a_free_is_not_reproduced(program: st
     )
 
     assert found == (Answer.NOT_REPRODUCED, "nothing illegal was met at its places")
+
+
+RECEIVED = "RECV v from=0 buf=s h=x; "
+
+
+@pytest.mark.parametrize(
+    ("program", "rule"),
+    [(f"{RECEIVED}WRITE s w; WAIT x", "PP502"), (f"{RECEIVED}FREE s; WAIT x", "PP504")],
+)
+def test_a_storage_in_flight_that_nobody_reads_shows_in_no_number(program: str, rule: str) -> None:
+    keys = {"fragment": True, "transport": "buffered"}
+    legal = made.text("SEND v to=1", program.replace("; WAIT x", ""), **keys)
+    legal = legal.replace("h=x; ", "h=x; WAIT x; ")
+
+    (found,) = {one for _, one in answers(made.text("SEND v to=1", program, **keys), rule)}
+    (model,) = models(document(legal))
+    claim = Claim(rule, ((1, 2),), ())
+    match = model.frame.transport.match
+
+    assert found.answer is Answer.NOT_OBSERVABLE
+    assert "a transfer of the storage is under way" in found.why
+    wrong = confirm(model.frame.run, match, model.happens_before, claim)
+    assert wrong.answer is Answer.NOT_REPRODUCED

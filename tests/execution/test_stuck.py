@@ -58,3 +58,13 @@ def test_a_deadlock_that_is_made_up_is_not_reproduced() -> None:
     )
 
     assert found == (Answer.NOT_REPRODUCED, "all its places are passed in some execution")
+
+
+def test_a_deadlock_at_a_collective_of_which_one_process_shows_a_part_is_not_denied() -> None:
+    ranks = "AWAIT from=1; COLL b ranks=0,1 to=0", "COLL b ranks=0,1 to=0; SIGNAL to=0"
+    text = made.text(*ranks, transport="rendezvous", fragment=True)
+
+    found = told(text, "PP301")
+
+    assert [each.answer for each in found] == [Answer.NOT_OBSERVABLE]
+    assert "with `from` or `to` all are said to wait" in found[0].why
