@@ -104,7 +104,8 @@ class Compute:
         if cell.value == touched.value:
             return data, None
         stage = int(self.ops.stage[row])
-        places = (Place(row, stage), *map(Place, self.memory.culprits(touched.key)))
+        lost = (cell.first,) if touched.given else ()
+        places = (Place(row, stage), *map(Place, (*self.memory.culprits(touched.key), *lost)))
         fault = Fault.ABSENT
         if cell.freed_by is not None:
             fault = Fault.FREED

@@ -26,7 +26,8 @@ class Cell:
 
     `readers` are the sends that still read it, `writer` the receive that is still to write it.
     `met` holds the rows that wrote while a transfer was under way. `withdrawn` says that what
-    stands there was made of weights that are withdrawn later.
+    stands there was made of weights that are withdrawn later. `first` is the row that took the
+    storage first, from what stood there from the start.
     """
 
     def __init__(self, dtype: torch.dtype) -> None:
@@ -39,6 +40,7 @@ class Cell:
         self.met: set[int] = set()
         self.freed_by: int | None = None
         self.touched = False
+        self.first = NOTHING
         self.withdrawn = False
 
     @property
@@ -74,6 +76,7 @@ class Memory:
             cell.met.add(row)
         if cell.value != NOTHING:
             cell.overwritten.append(row)
+        cell.first = cell.first if cell.touched else row
         cell.touched, cell.freed_by = True, None
         cell.data = torch.full_like(cell.data, torch.nan)
         cell.value, cell.by = NOTHING, row
@@ -88,6 +91,7 @@ class Memory:
         """Give a storage back."""
         cell = self.cell(key)
         cell.data = torch.full_like(cell.data, torch.nan)
+        cell.first = cell.first if cell.touched else row
         cell.value, cell.freed_by, cell.touched = NOTHING, row, True
 
     def culprits(self, key: Key) -> Iterator[int]:

@@ -142,3 +142,19 @@ def test_a_storage_in_flight_that_nobody_reads_shows_in_no_number(program: str, 
     assert "a transfer of the storage is under way" in found.why
     wrong = confirm(model.frame.run, match, model.happens_before, claim)
     assert wrong.answer is Answer.NOT_REPRODUCED
+
+
+def test_the_first_to_take_a_storage_loses_what_stood_there_from_the_start() -> None:
+    programs = "WRITE s v; WRITE s w; SEND F0.1 to=1 buf=s", "RECV F0.1 from=0"
+    keys = {"fragment": True, "stages": 2, "microbatches": 2, "transport": "buffered"}
+    legal = made.text("SEND F0.1 to=1 buf=s; WRITE s v; WRITE s w", programs[1], **keys)
+    (model,) = models(document(legal))
+    match = model.frame.transport.match
+
+    ((_, found),) = answers(made.text(*programs, **keys), "PP503")
+    wrong = confirm(
+        model.frame.run, match, model.happens_before, Claim("PP503", ((0, 1), (0, 2)), ())
+    )
+
+    assert found.answer is Answer.CONFIRMED
+    assert wrong.answer is Answer.NOT_REPRODUCED
