@@ -226,11 +226,11 @@ class Asked:
     def reduced(self, stage: int) -> bool:
         """Whether a stage's gradient is to be that of all replicas."""
         reduce, fragment = self.schedule.gradients.reduce, self.schedule.fragment
+        if self.is_reduced_by_mark:
+            return self.replicated and self.carries_mark(stage)
         if reduce != "once" and not (fragment and reduce == "default"):
             return self.replicated
-        own = self.home[stage]
-        marked = self.is_reduced_by_mark and self.carries_mark(stage)
-        return marked or any(int(self.ops.kind[row]) == Kind.REDUCE for row in own)
+        return any(int(self.ops.kind[row]) == Kind.REDUCE for row in self.home[stage])
 
     def carries_mark(self, stage: int) -> bool:
         """Whether contributions of a stage say which of them is the last."""

@@ -303,45 +303,6 @@ def test_a_legal_update_is_not_taken_for_an_early_one(
         assert found == (Answer.NOT_REPRODUCED, "nothing illegal was met at its places")
 
 
-@pytest.mark.parametrize(
-    ("program", "keys"),
-    [
-        ("0F0; 1I0", {"placement": [0, 0]}),
-        ("0F0; 0B0; 0F1; 0I1; 0STEP", {"microbatches": 2}),
-        ("0F0; 0W0; 0STEP", {}),
-        ("0W0; 1I0; 1W0", {"placement": [0, 0]}),
-        ("0STEP; 0F1; 0B1; 0STEP", {"steps": 2}),
-        ("1STEP; 0F0", {"placement": [0, 0], "gradients": {"tied": [["0", "1"]]}}),
-        ("0F0; 1F0; 1B0; 0B0; 1REDUCE; 1STEP; 0STEP", {"placement": [0, 0]}),
-    ],
-)
-def test_what_a_fragment_leaves_out_is_not_missed(program: str, keys: dict[str, object]) -> None:
-    text = made.text(program, **{**keys, "fragment": True, "transport": "buffered"})
-
-    (found,) = ran(document(text))
-
-    assert not [*answers(text)]
-    assert not found.wrong
-    assert found.compared
-
-
-@pytest.mark.parametrize(
-    ("program", "rule"),
-    [
-        ("0F0; 0B0; 0B0", "PP702"),
-        ("0F0; 0B0; 0SCALE by=1/2", "PP703"),
-        ("0F0; 0I0; 0STEP; 0W0", "PP706"),
-        ("0W0; 0I0", "PP404"),
-    ],
-)
-def test_what_stands_in_a_fragment_is_judged(program: str, rule: str) -> None:
-    text = made.text(program, fragment=True, transport="buffered")
-
-    ((_, found),) = answers(text, rule)
-
-    assert found.answer is Answer.CONFIRMED
-
-
 def test_an_execution_that_cannot_happen_shows_nothing() -> None:
     (model,) = models(document(made.text(*PASSED, transport="buffered")))
     match, graph = model.frame.transport.match, model.happens_before
