@@ -56,6 +56,7 @@ FEATURES = [  # legal specs, each with something of its own to keep
 BESIDE = ("about", "random", "caller")  # fields that are no tables of the execution
 OVERWRITTEN = {  # read by nothing that comes after in these executions; a comparison sees them
     "computed._withdrawn",
+    "gradients._begun",  # by updates in which nothing is due, and these go on with what is
     "pending._rounded",
 }
 
