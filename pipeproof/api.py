@@ -7,9 +7,8 @@ from pipeproof.ir.reading import ReadOptions
 from pipeproof.ir.source import Document, OnePlace
 from pipeproof.ir.transport import Transport
 from pipeproof.lowering.lower import lower
-from pipeproof.lowering.waits import write_in
 from pipeproof.proofs.asked import ALL, Asked
-from pipeproof.proofs.judging import Judging
+from pipeproof.proofs.judging import Judging, written_as_run
 from pipeproof.semantics.logic import Rule
 from pipeproof.semantics.model import Model
 from pipeproof.semantics.rules import all_rules
@@ -75,19 +74,7 @@ def transports_of(document: Document, asked: Asked | None = None) -> tuple[Trans
 
 def as_run(document: Document, asked: Asked | None = None) -> str:
     """Return what is judged in canonical JSON: messages resolved, and every wait by transport."""
-    from pipeproof.ir.canonical import canonical  # noqa: PLC0415  only asked for by `convert`
-
-    judging = Judging(document, asked or Asked())
-    run = lower(judging.schedule)
-    resolved = dataclasses.replace(
-        judging.schedule, operations=run.operations, placement=run.placement
-    )
-    awaited = {}
-    for transport in judging.transports:
-        waits = write_in(run, transport.wait)
-        pairs = sorted(zip(waits.rows.tolist(), waits.moments.tolist(), strict=True))
-        awaited[transport.wait.value] = tuple((str(row), str(moment)) for row, moment in pairs)
-    return canonical(resolved, waits=awaited)
+    return written_as_run(Judging(document, asked or Asked()))
 
 
 def lowered(document: Document) -> Document:

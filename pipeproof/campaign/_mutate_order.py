@@ -135,16 +135,17 @@ def misplace(rng: Random, draft: Draft) -> bool:
 
 def backward_first(rng: Random, draft: Draft) -> bool:
     """A backward stands before the forward of its microbatch."""
+    return _before(rng, draft, "F", "B", "I")
+
+
+def _before(rng: Random, draft: Draft, first: str, *kinds: str) -> bool:
+    """Move one of `kinds` in front of the `first` of its stage and microbatch on its rank."""
     found = []
-    for spot, each in draft.every("B", "I"):
-        program = draft.programs[spot.rank]
-        for n, line in enumerate(program[: spot.position]):
-            same = [
-                other
-                for other in line.operations
-                if (other.kind, other.stage, other.microbatch) == ("F", each.stage, each.microbatch)
-            ]
-            found += [(spot, n)] if same else []
+    for spot, each in draft.every(*kinds):
+        wanted = first, each.stage, each.microbatch
+        for n, line in enumerate(draft.programs[spot.rank][: spot.position]):
+            if any((o.kind, o.stage, o.microbatch) == wanted for o in line.operations):
+                found.append((spot, n))
     if not found:
         return False
     spot, target = rng.choice(found)
@@ -154,20 +155,7 @@ def backward_first(rng: Random, draft: Draft) -> bool:
 
 def weight_gradient_first(rng: Random, draft: Draft) -> bool:
     """A weight gradient stands before the input gradient of its microbatch."""
-    found = []
-    for spot, each in draft.every("W"):
-        for n, line in enumerate(draft.programs[spot.rank][: spot.position]):
-            same = [
-                other
-                for other in line.operations
-                if (other.kind, other.stage, other.microbatch) == ("I", each.stage, each.microbatch)
-            ]
-            found += [(spot, n)] if same else []
-    if not found:
-        return False
-    spot, target = rng.choice(found)
-    move(draft.programs[spot.rank], spot.position, target)
-    return True
+    return _before(rng, draft, "I", "W")
 
 
 def reshard_early(rng: Random, draft: Draft) -> bool:

@@ -32,7 +32,7 @@ from pipeproof.verdict.verdict import FileVerdict, Outcome, TransportVerdict, wo
 if TYPE_CHECKING:
     from pipeproof.semantics.found import Findings
 
-__all__ = ["Judging"]
+__all__ = ["Judging", "written_as_run"]
 
 _DEMANDED = 4_000_000  # stages times microbatches that are looked through one by one
 _LOOPS: dict[str, Lowering] = {"torch-multi": "torch-multi", "torch-single": "torch-single"}
@@ -241,3 +241,19 @@ class Judging:
             return True
         verdicts = (deciding.verdict(transport, each, one_decides=False) for each in models)
         return any(each.outcome is not Outcome.PROVED for each in verdicts)
+
+
+def written_as_run(judging: Judging) -> str:
+    """Return what is judged in canonical JSON: messages resolved, and every wait by transport."""
+    from pipeproof.ir.canonical import canonical  # noqa: PLC0415  not asked for by `check`
+
+    run = lower(judging.schedule)
+    resolved = dataclasses.replace(
+        judging.schedule, operations=run.operations, placement=run.placement
+    )
+    awaited = {}
+    for transport in judging.transports:
+        waits = write_in(run, transport.wait)
+        pairs = sorted(zip(waits.rows.tolist(), waits.moments.tolist(), strict=True))
+        awaited[transport.wait.value] = tuple((str(row), str(moment)) for row, moment in pairs)
+    return canonical(resolved, waits=awaited)

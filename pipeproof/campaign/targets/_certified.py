@@ -1,6 +1,5 @@
 """Certificates of what was judged: accepted by both checkers, and no longer once spoiled."""
 
-import dataclasses
 import hashlib
 import json
 from collections.abc import Callable, Sequence
@@ -9,11 +8,8 @@ from typing import NamedTuple
 
 from pipeproof import recheck
 from pipeproof.errors import ParseError, ReplayMismatchError
-from pipeproof.ir.canonical import canonical
-from pipeproof.lowering.lower import lower
-from pipeproof.lowering.waits import write_in
 from pipeproof.proofs.certificates import Models, verify, write
-from pipeproof.proofs.judging import Judging
+from pipeproof.proofs.judging import Judging, written_as_run
 from pipeproof.semantics.logic import Rule
 from pipeproof.semantics.model import Model
 from pipeproof.semantics.rules import all_rules
@@ -53,7 +49,7 @@ def certified(
         CertificateError: one of the two checkers refuses it, or accepts the copy.
         ReplayMismatchError: what is to show that a schedule is legal does not.
     """
-    as_run, models, rules = _as_run(judging), _models(judging), all_rules()
+    as_run, models, rules = written_as_run(judging), _models(judging), all_rules()
     judged = [
         (each, [pair for pair in kept if pair[0].frame.transport.name == each.name])
         for each in verdict.transports
@@ -79,19 +75,6 @@ def certified(
 def _models(judging: Judging) -> Models:
     by_name = {each.name: each for each in judging.transports}
     return lambda name, copies: judging.model(by_name[name], copies) if name in by_name else None
-
-
-def _as_run(judging: Judging) -> str:
-    run = lower(judging.schedule)
-    resolved = dataclasses.replace(
-        judging.schedule, operations=run.operations, placement=run.placement
-    )
-    awaited = {}
-    for transport in judging.transports:
-        waits = write_in(run, transport.wait)
-        pairs = sorted(zip(waits.rows.tolist(), waits.moments.tolist(), strict=True))
-        awaited[transport.wait.value] = tuple((str(row), str(moment)) for row, moment in pairs)
-    return canonical(resolved, waits=awaited)
 
 
 def _verified(text: str, as_run: str, rules: Sequence[Rule], models: Models) -> str:
